@@ -1,0 +1,428 @@
+"""GPSSL, the estimator: checks what it is given, puts the parts together, keeps the results."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .features import Features
+from .inducing import choose_inducing_points, sample_candidates
+from .inference import METHODS, Inference
+from .kernels import NeighborRBF, resolve_kernel
+from .moments import Moments, Spectrum, moments_of_rows
+from .objective import Objective
+from .posterior import FunctionDraws, Posterior
+from .progress import Progress, announce
+from .rows import as_object_rows
+
+Array = NDArray[np.float64]
+
+REFITTABLE = (
+    "n_components",
+    "temperature",
+    "variance_weight",
+    "covariance_weight",
+    "inference",
+    "random_state",
+    "verbose",
+)
+
+
+class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Gaussian process self-supervised learning: a distribution over representations, from unlabelled rows.
+
+    Each of J representation dimensions is a function with a Gaussian process prior. A loss that asks for spread in every dimension and
+    for no correlation between dimensions turns the prior into a generalised posterior; the kernel takes the place of positive pairs.
+    `transform` is the posterior mean, `std` its standard deviation, `draw_functions` gives functions drawn from it.
+
+    Parameters
+    ----------
+    n_components
+        J, the number of representation dimensions.
+    kernel
+        Any kernel of `sklearn.gaussian_process.kernels` or `gpssl.kernels`, or one of your own that follows the same protocol. The
+        default is `NeighborRBF(neighborhood=10)`, which takes its lengthscales from the rows.
+    inducing
+        Which rows carry the functions. By default as many as it takes to bring the residual variance below
+        `residual_tolerance`, at most `max_inducing`; an integer for at most that many; "all" for every row that adds something, which
+        is exact; or the rows themselves.
+    residual_tolerance
+        Fraction of the prior variance at the training rows that the inducing points may leave open.
+    max_inducing
+        Limit on the number of inducing points when `inducing` is None.
+    temperature
+        τ, the weight of the divergence from the prior. Low values make draws agree on what the data show; at high values they stay as
+        diverse as the prior. "auto" is one over the number of rows. It matters more than any other parameter: select it on
+        validation labels where there are any.
+    variance_weight, covariance_weight
+        c_V and c_C, the weights of the two losses.
+    inference
+        "variational", "sampling" or "mode"; or an object from `gpssl.inference` with settings of its own.
+    random_state
+        Seed for the quasi-random draws, for the sample of rows that stands for a large table, and for drawn functions.
+    verbose
+        Whether to report progress on standard error.
+
+    Attributes
+    ----------
+    kernel_
+        The concrete kernel.
+    inducing_points_
+        The inducing points. [M, …]
+    residual_
+        Fraction of the prior variance at the training rows that the inducing points leave open. Where it exceeds the
+        tolerance, a warning says so.
+    jitter_
+        What was added to the diagonal of the inducing points' kernel matrix, relative to its mean.
+    moments_
+        The sums over the rows that inference needs; they add, and hold no rows.
+    temperature_
+        τ as used.
+    eigenvalues_
+        Spectrum of the feature covariance: how many directions the kernel sees in the rows.
+    objective_
+        The minimum of the objective (for sampling, the mean loss).
+    report_
+        How inference went: iterations and gradient, or R-hat and effective sample size.
+    posterior_
+        The posterior itself.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpssl import GPSSL
+    >>> X, _ = load_breast_cancer(return_X_y=True)
+    >>> ssl = GPSSL(n_components=5, random_state=0).fit(X)
+    >>> ssl.transform(X).shape, ssl.std(X).shape
+    ((569, 5), (569, 5))
+    >>> functions = ssl.draw_functions(100)
+    >>> functions(X[:10]).shape
+    (100, 10, 5)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 5,
+        *,
+        kernel: Kernel | None = None,
+        inducing: int | str | Any | None = None,
+        residual_tolerance: float = 1e-3,
+        max_inducing: int = 512,
+        temperature: float | Literal["auto"] = "auto",
+        variance_weight: float = 50.0,
+        covariance_weight: float = 10.0,
+        inference: str | Inference = "variational",
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.inducing = inducing
+        self.residual_tolerance = residual_tolerance
+        self.max_inducing = max_inducing
+        self.temperature = temperature
+        self.variance_weight = variance_weight
+        self.covariance_weight = covariance_weight
+        self.inference = inference
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Learning
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPSSL:
+        """Learn from unlabelled rows; `y` is ignored. Weight 2 is the row twice."""
+        self._check_parameters()
+        rows = self._check_rows(X, reset=True)
+        weight = self._check_weights(sample_weight, rows)
+        self._choose_features(rows, weight)
+        self.moments_ = self._moments(rows, weight)
+        self._forget_posterior()
+        self._infer()
+        self._warn_of_residual()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPSSL:
+        """Learn from more rows, exactly: after any number of calls the moments are those of all rows together.
+
+        The first call chooses kernel and inducing points from its rows, unless they are given. The posterior is
+        computed when it is next asked for, so feeding many small batches costs no more than one large one.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "moments_")
+        rows = self._check_rows(X, reset=first)
+        weight = self._check_weights(sample_weight, rows)
+        if first:
+            self._choose_features(rows, weight)
+            self.moments_ = self._moments(rows, weight)
+        else:
+            self.moments_ = self.moments_ + self._moments(rows, weight)
+        self._forget_posterior()
+        return self
+
+    def refit(self, *, moments: Moments | None = None, **changes: Any) -> GPSSL:
+        """A new estimator with other parameters, from the stored moments: no data needed, and no second pass.
+
+        `changes` may be n_components, temperature, variance_weight, covariance_weight, inference, random_state and verbose;
+        `moments` replaces the stored moments, for example by their sum with another site's. This estimator stays as it is.
+        """
+        check_is_fitted(self, "moments_")
+        unknown = sorted(set(changes) - set(REFITTABLE))
+        if unknown:
+            raise ValueError(
+                f"refit cannot change {', '.join(unknown)}: that needs the data again. Use "
+                f"clone(ssl).set_params(...).fit(X) instead, or change one of {', '.join(REFITTABLE)}."
+            )
+        other = clone(self).set_params(**changes)
+        other._check_parameters()
+        for name in ("n_features_in_", "feature_names_in_", "kernel_", "features_", "moments_", "_seed"):
+            if hasattr(self, name):
+                setattr(other, name, getattr(self, name))
+        if "random_state" in changes:
+            other._seed = _seed_from(other.random_state)
+        if moments is not None:
+            other.moments_ = moments
+        other._infer()
+        return other
+
+    # Using what was learnt
+
+    def transform(self, X: Any) -> Array:
+        """Posterior mean of the representation at each row. [n, J]"""
+        return self._posterior_for_use().mean(self._check_rows(X, reset=False))
+
+    def std(self, X: Any) -> Array:
+        """Posterior standard deviation of the representation at each row. [n, J]"""
+        return self._posterior_for_use().std(self._check_rows(X, reset=False))
+
+    def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Array:
+        """Draws of the representation, joint over the rows. [S, n, J]
+
+        The first index is the function: `sample(X, 100)` is `draw_functions(100)(X)`.
+        """
+        return self.draw_functions(n_draws, random_state)(X)
+
+    def draw_functions(self, n_draws: int = 1, random_state: Any = None) -> FunctionDraws:
+        """Functions drawn from the posterior: call the result with rows, as often as you like. [S, n, J]
+
+        Without a random state the estimator's own is used, so that the same functions are drawn each time.
+        """
+        posterior = self._posterior_for_use()
+        if not isinstance(n_draws, Integral) or n_draws < 1:
+            raise ValueError(f"n_draws must be a whole number of at least 1, got {n_draws!r}.")
+        seed = self._seed if random_state is None else _seed_from(random_state)
+        return posterior.draw_functions(int(n_draws), seed, prepare=self._check_new_rows)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The negative objective with the losses of these rows: higher is better.
+
+        −(E[ℓ] + τ·KL), with ℓ from the covariance of the representations over the rows of X. Comparable between models of the same
+        weights, temperature and number of components. For a sampled posterior, whose divergence from the prior is not known,
+        it is −E[ℓ].
+        """
+        posterior = self._posterior_for_use()
+        rows = self._check_rows(X, reset=False)
+        if len(rows) < 2:
+            raise ValueError("score needs at least 2 rows: it measures their covariance.")
+        covariance, residual = self._moments(rows, np.ones(len(rows))).covariance(self.features_)
+        rotated = self._spectrum.basis.T @ covariance @ self._spectrum.basis
+        loss = posterior.weights.expected_loss(rotated, residual, self._objective())
+        return -(loss + self.temperature_ * posterior.weights.divergence())
+
+    # What was learnt
+
+    @property
+    def posterior_(self) -> Posterior:
+        """The posterior, computed when it is first asked for."""
+        if not hasattr(self, "moments_"):
+            raise AttributeError("posterior_ appears after fit or partial_fit.")
+        if not hasattr(self, "_posterior"):
+            self._infer()
+        return self._posterior
+
+    @property
+    def inducing_points_(self) -> NDArray[Any]:
+        """The inducing points."""
+        return self.features_.points
+
+    @property
+    def jitter_(self) -> float:
+        """Jitter of the inducing points' kernel matrix."""
+        return self.features_.jitter
+
+    @property
+    def residual_(self) -> float:
+        """Fraction of the prior variance that the inducing points leave open."""
+        _, residual = self.moments_.covariance(self.features_)
+        return residual * self.moments_.weight / self.moments_.diagonal
+
+    @property
+    def temperature_(self) -> float:
+        """τ as used."""
+        return 1 / self.moments_.weight if self.temperature == "auto" else float(self.temperature)
+
+    @property
+    def eigenvalues_(self) -> Array:
+        """Spectrum of the feature covariance."""
+        self.posterior_  # noqa: B018  (computes the spectrum with it)
+        return self._spectrum.eigenvalues
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components)
+
+    # Steps of fitting
+
+    def _choose_features(self, rows: NDArray[Any], weight: Array) -> None:
+        self._seed = _seed_from(self.random_state)
+        self.kernel_ = resolve_kernel(self._kernel(), rows, weight, self._seed)
+        self.features_ = Features.build(self.kernel_, self._inducing_points(rows, weight))
+        announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
+
+    def _inducing_points(self, rows: NDArray[Any], weight: Array) -> NDArray[Any]:
+        if self.inducing is not None and not isinstance(self.inducing, Integral | str):
+            return self._check_new_rows(self.inducing)
+        tolerance = self.residual_tolerance if self.inducing is None else 0.0
+        n_points = {None: self.max_inducing, "all": len(rows)}.get(self.inducing, self.inducing)
+        candidates = sample_candidates(self.kernel_, rows, weight, int(n_points), self._seed)
+        chosen = choose_inducing_points(self.kernel_, candidates, n_points=int(n_points), tolerance=tolerance)
+        self._nugget = candidates.nugget
+        return candidates.rows[chosen]
+
+    def _moments(self, rows: NDArray[Any], weight: Array) -> Moments:
+        progress = Progress("moments", len(rows), enabled=bool(self.verbose))
+        return moments_of_rows(self.features_, rows, weight, progress=progress)
+
+    def _infer(self) -> None:
+        if self.moments_.weight < self.n_components:
+            raise ValueError(
+                f"{self.moments_.weight:g} rows cannot show {self.n_components} uncorrelated dimensions. Give more rows, or lower "
+                "n_components."
+            )
+        self._spectrum = Spectrum.of(self.moments_, self.features_)
+        if self._spectrum.rank < self.n_components:
+            warnings.warn(
+                f"The kernel sees only {self._spectrum.rank} direction(s) in these rows, too few for {self.n_components} uncorrelated "
+                "dimensions. Lower n_components, or choose a kernel that sees more.",
+                UserWarning,
+                stacklevel=3,
+            )
+        method = self._inference()
+        weights, self.objective_, self.report_ = method.infer(
+            self._spectrum, self._objective(), int(self.n_components), self._seed
+        )
+        self._posterior = Posterior(self.features_, self._spectrum.learnt_basis, weights)
+        announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
+
+    def _forget_posterior(self) -> None:
+        for name in ("_posterior", "_spectrum", "objective_", "report_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _posterior_for_use(self) -> Posterior:
+        check_is_fitted(self, "moments_")
+        return self.posterior_
+
+    def _warn_of_residual(self) -> None:
+        own = getattr(self, "_nugget", 0.0) * self.moments_.weight / self.moments_.diagonal
+        if self.residual_ - own > self.residual_tolerance:
+            warnings.warn(
+                f"{self.features_.n_points} inducing points leave {self.residual_:.2g} of the prior variance open, more than "
+                f"residual_tolerance={self.residual_tolerance:g}: the losses are approximate. Raise max_inducing (or inducing), "
+                "choose a longer lengthscale (a smaller neighborhood), or raise the tolerance if that is close enough.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _objective(self) -> Objective:
+        return Objective(float(self.variance_weight), float(self.covariance_weight), self.temperature_)
+
+    def _kernel(self) -> Kernel:
+        return NeighborRBF() if self.kernel is None else self.kernel
+
+    def _inference(self) -> Inference:
+        return METHODS[self.inference]() if isinstance(self.inference, str) else self.inference
+
+    # Checks
+
+    def _check_new_rows(self, X: Any) -> NDArray[Any]:
+        return self._check_rows(X, reset=False)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        kernel = self._kernel()
+        if not kernel.requires_vector_input:
+            rows = as_object_rows(X)
+            if len(rows) < 1 + reset:
+                raise ValueError(f"Found {len(rows)} rows; at least {1 + reset} are needed.")
+            return rows
+        try:
+            return validate_data(
+                self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
+            )
+        except (ValueError, TypeError) as error:
+            if "convert" not in str(error) and "argument must be" not in str(error):
+                raise
+            raise type(error)(
+                f"{error}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with OneHotEncoder), "
+                "or pass a kernel for this kind of object."
+            ) from error
+
+    def _check_weights(self, sample_weight: Any, rows: NDArray[Any]) -> Array:
+        if sample_weight is None:
+            return np.ones(len(rows))
+        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        if not weight.sum() > 0:
+            raise ValueError("All sample weights are zero: give at least some rows a positive weight.")
+        return weight
+
+    def _check_parameters(self) -> None:
+        _check_number("n_components", self.n_components, Integral, at_least=1)
+        _check_number("max_inducing", self.max_inducing, Integral, at_least=1)
+        _check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)
+        _check_number("variance_weight", self.variance_weight, Real, at_least=0)
+        _check_number("covariance_weight", self.covariance_weight, Real, at_least=0)
+        if self.temperature != "auto":
+            _check_number("temperature", self.temperature, Real, above=0, otherwise='or "auto"')
+        if isinstance(self.inducing, Integral):
+            _check_number("inducing", self.inducing, Integral, at_least=1)
+        elif isinstance(self.inducing, str) and self.inducing != "all":
+            raise ValueError(f'inducing must be None, a whole number, "all" or rows, got {self.inducing!r}.')
+        if isinstance(self.inference, str) and self.inference not in METHODS:
+            raise ValueError(f"inference must be one of {', '.join(METHODS)} or an object of gpssl.inference, got {self.inference!r}.")
+        if not isinstance(self._kernel(), Kernel):
+            raise TypeError(
+                f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {self.kernel!r}."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = bool(getattr(self._kernel(), "requires_vector_input", True))
+        return tags
+
+
+def _seed_from(random_state: Any) -> int:
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _check_number(
+    name: str, value: Any, kind: type, *, at_least: float | None = None, above: float | None = None, otherwise: str = ""
+) -> None:
+    """A sentence for a value that is no number of the kind, or too small."""
+    bound = f"of at least {at_least}" if at_least is not None else f"above {above}"
+    fits = isinstance(value, kind) and not isinstance(value, bool) and np.isfinite(value)
+    if fits and at_least is not None:
+        fits = value >= at_least
+    if fits and above is not None:
+        fits = value > above
+    if not fits:
+        noun = "a whole number" if kind is Integral else "a number"
+        raise ValueError(f"{name} must be {noun} {bound}{' ' if otherwise else ''}{otherwise}, got {value!r}.")

@@ -1,0 +1,139 @@
+"""Whitened kernel features a(x). The only Cholesky factorisation, and the only jitter, in the library."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from sklearn.gaussian_process.kernels import Kernel
+
+from .kernels import BlockKernel, block_kernel
+from .rows import map_on_threads, row_blocks
+
+FIRST_JITTER = 1e-8
+JITTER_TRIES = 4
+
+
+@dataclass(frozen=True)
+class Features:
+    """The map x ↦ a(x) = L⁻¹ k(U, x), with Kuu = L Lᵀ.
+
+    Under the prior, f(x) = a(x)ᵀ v + e(x) with v ~ N(0, I) and e a GP with covariance k(x, y) − a(x)ᵀ a(y).
+    """
+
+    kernel: Kernel
+    points: NDArray[Any]
+    """Inducing points U. [M, …]"""
+    factor: NDArray[np.float64]
+    """L, lower triangular. [M, M]"""
+    jitter: float
+    """What was added to the diagonal of Kuu, relative to its mean."""
+
+    @classmethod
+    def build(cls, kernel: Kernel, points: NDArray[Any]) -> Features:
+        """Factorise the kernel matrix of the inducing points."""
+        covariance = np.asarray(kernel(points), dtype=np.float64)
+        if covariance.shape != (len(points), len(points)) or not np.isfinite(covariance).all():
+            raise ValueError(
+                f"The kernel {kernel} gives no finite {len(points)} × {len(points)} matrix for {len(points)} rows. Scale the "
+                "columns (for example with StandardScaler), or choose another kernel."
+            )
+        try:
+            factor, jitter = stable_cholesky(covariance)
+        except LinAlgError:
+            raise ValueError(
+                f"The kernel {kernel} is not positive semi-definite on the inducing points, even with "
+                f"{FIRST_JITTER * 10 ** (JITTER_TRIES - 1):.0e} of its mean added to the diagonal. Choose another kernel, or "
+                "other parameters for this one."
+            ) from None
+        return cls(kernel, points, factor, jitter)
+
+    @cached_property
+    def _fill(self) -> BlockKernel:
+        return block_kernel(self.kernel, self.points)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the cached function, which can be neither pickled nor shared."""
+        return {name: value for name, value in self.__dict__.items() if name != "_fill"}
+
+    @property
+    def n_points(self) -> int:
+        """M, the number of inducing points."""
+        return len(self.points)
+
+    @property
+    def fingerprint(self) -> str:
+        """The same text for the same kernel and inducing points, on any machine."""
+        digest = hashlib.sha256(_describe(self.kernel).encode())
+        points = self.points
+        digest.update(points.astype("<f8").tobytes() if points.dtype.kind in "fiub" else repr(list(points)).encode())
+        return digest.hexdigest()[:16]
+
+    def columns(self, X: NDArray[Any], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """k(x, U) for a block of rows, before whitening. [n, M]"""
+        if out is None:
+            out = np.empty((len(X), self.n_points))
+        self._fill(X, out)
+        return out
+
+    def project(self, X: NDArray[Any], directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """a(x)ᵀ d for each column d of `directions`, block by block on threads. [n, n directions]
+
+        a(x)ᵀ d = k(x, U) L⁻ᵀ d: whitening the few directions is cheaper than whitening every row.
+        """
+        weights = self.unwhiten(directions)
+        self.columns(X[:1])  # builds what the threads share
+        out = np.empty((len(X), directions.shape[1]))
+
+        def fill(block: slice) -> None:
+            np.matmul(self.columns(X[block]), weights, out=out[block])
+
+        map_on_threads(fill, list(row_blocks(len(X))))
+        return out
+
+    def whiten(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """L⁻¹ c for each column c. [M, n]"""
+        return solve_triangular(self.factor, columns, lower=True, check_finite=False)
+
+    def unwhiten(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """L⁻ᵀ d for each column d. [M, n]"""
+        return solve_triangular(self.factor, directions, lower=True, trans="T", check_finite=False)
+
+    def residual_covariance(self, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """k(x, y) − a(x)ᵀ a(y), what the features leave open. For few rows: the result is dense. [n, m]"""
+        left = self.whiten(self.columns(X).T)
+        if Y is None:
+            return np.asarray(self.kernel(X), dtype=np.float64) - left.T @ left
+        right = self.whiten(self.columns(Y).T)
+        return np.asarray(self.kernel(X, Y), dtype=np.float64) - left.T @ right
+
+
+def stable_cholesky(covariance: NDArray[np.float64], scale: float | None = None) -> tuple[NDArray[np.float64], float]:
+    """Lower triangular L with L Lᵀ = covariance + jitter·scale·I, and the jitter.
+
+    The scale is the mean of the diagonal unless given. The jitter starts at 1e-8 and grows tenfold at most three times; after
+    that, `LinAlgError`: the matrix is not a covariance.
+    """
+    scale = float(covariance.diagonal().mean()) if scale is None else scale
+    for attempt in range(JITTER_TRIES):
+        jitter = FIRST_JITTER * 10**attempt
+        try:
+            shifted = covariance + (jitter * scale) * np.eye(len(covariance))
+            return cholesky(shifted, lower=True, overwrite_a=True, check_finite=False), jitter
+        except LinAlgError:
+            continue
+    raise LinAlgError("not positive semi-definite")
+
+
+def _describe(kernel: Kernel) -> str:
+    """The kernel with all digits of its parameters; its own `repr` rounds them."""
+    parameters = []
+    for name, value in sorted(kernel.get_params(deep=False).items()):
+        text = _describe(value) if isinstance(value, Kernel) else repr(np.asarray(value).tolist())
+        parameters.append(f"{name}={text}")
+    return f"{type(kernel).__name__}({', '.join(parameters)})"

@@ -1,0 +1,118 @@
+"""Which rows become inducing points."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from sklearn.gaussian_process.kernels import Kernel
+
+from .kernels import block_kernel, kernel_diagonal
+from .rows import DistinctRows, distinct_rows
+
+MIN_CANDIDATES = 2048
+CANDIDATES_PER_POINT = 4
+PIVOTS_AT_A_TIME = 16
+NUMERICALLY_ZERO = 1e-10
+NUGGET_ROWS = 64
+
+
+class KernelSample(NamedTuple):
+    """Candidate rows and what the kernel says of each alone."""
+
+    rows: NDArray[Any]
+    weight: NDArray[np.float64]
+    prior_variance: NDArray[np.float64]
+    """k(x, x). [n]"""
+    nugget: float
+    """Mean of the part of k(x, x) that no other row shares, even an identical one (`WhiteKernel`)."""
+
+
+def sample_candidates(
+    kernel: Kernel, X: NDArray[Any], sample_weight: NDArray[np.float64], n_points: int, seed: int
+) -> KernelSample:
+    """Distinct rows from which to choose `n_points`: all of them while they are few, else a seeded sample."""
+    limit = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * n_points)
+    distinct: DistinctRows = distinct_rows(X, sample_weight, limit=limit, seed=seed)
+    rows = X[distinct.index]
+    prior_variance = kernel_diagonal(kernel, rows)
+    few = rows[:NUGGET_ROWS]
+    shared = np.diagonal(np.asarray(kernel(few, few.copy()), dtype=np.float64))
+    nugget = max(0.0, float((prior_variance[: len(few)] - shared).mean()))
+    return KernelSample(rows, distinct.weight, prior_variance, nugget)
+
+
+def choose_inducing_points(
+    kernel: Kernel, candidates: KernelSample, *, n_points: int, tolerance: float
+) -> NDArray[np.intp]:
+    """Pivoted Cholesky factorisation: indices of the candidates to use, most informative first.
+
+    With the points chosen so far, the residual variance of a row is d(x) = k(x, x) − |a(x)|². Each round adds rows of large d
+    until the weighted mean of d is at most `tolerance` times that of k(x, x), or `n_points` are reached, or nothing is left:
+
+        a_new(x) = L_new⁻¹ (k(P, x) − A_Pᵀ a(x)),      L_new L_newᵀ = k(P, P) − A_Pᵀ A_P,      d(x) ← d(x) − |a_new(x)|²
+
+    P are up to sixteen pivots at a time, chosen greedily among the rows of largest d, so that the work is matrix
+    products rather than one column after the other.
+    """
+    rows, weight, prior_variance, nugget = candidates
+    scale = float(weight @ prior_variance / weight.sum())
+    if scale == 0:
+        raise ValueError(f"The kernel {kernel} is zero on all rows: there is nothing to learn from. Choose another kernel.")
+    n_points = min(n_points, len(rows))
+    features = np.empty((len(rows), n_points))
+    residual = prior_variance - nugget
+    available = np.ones(len(rows), dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < n_points:
+        left = np.where(available, residual, 0.0)
+        if weight @ left <= max(tolerance, NUMERICALLY_ZERO) * scale * weight.sum():
+            break
+        done = len(chosen)
+        pool = np.argsort(-left, kind="stable")[: 4 * PIVOTS_AT_A_TIME]
+        pivots, factor = _choose_pivots(kernel, rows, features[:, :done], pool[left[pool] > 0], n_points - done)
+        columns = np.empty((len(rows), len(pivots)))
+        block_kernel(kernel, rows[pivots])(rows, columns)
+        columns -= features[:, :done] @ features[pivots, :done].T
+        new = solve_triangular(factor, columns.T, lower=True).T
+        features[:, done : done + len(pivots)] = new
+        residual -= np.einsum("nb,nb->n", new, new)
+        available[pivots] = False
+        chosen.extend(pivots)
+        _check_positive(kernel, residual[available], scale)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _choose_pivots(
+    kernel: Kernel, rows: NDArray[Any], features: NDArray[np.float64], pool: NDArray[np.intp], n_points: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Greedy pivoted Cholesky within the pool, while the pivots stay above half of the largest residual.
+
+    Returns the pivots and the triangular factor of their residual covariance.
+    """
+    covariance = np.asarray(kernel(rows[pool]), dtype=np.float64) - features[pool] @ features[pool].T
+    n_pivots = min(PIVOTS_AT_A_TIME, n_points, len(pool))
+    columns = np.zeros((len(pool), n_pivots))
+    residual = covariance.diagonal().copy()
+    threshold = 0.5 * residual.max()
+    picked: list[int] = []
+    for step in range(n_pivots):
+        best = int(residual.argmax())
+        if residual[best] < threshold:
+            break
+        columns[:, step] = (covariance[:, best] - columns[:, :step] @ columns[best, :step]) / np.sqrt(residual[best])
+        residual -= columns[:, step] ** 2
+        residual[best] = -np.inf
+        picked.append(best)
+    return pool[picked], np.tril(columns[picked][:, : len(picked)])
+
+
+def _check_positive(kernel: Kernel, residual: NDArray[np.float64], scale: float) -> None:
+    """A residual variance can only be negative by rounding, unless the kernel is no kernel."""
+    if residual.min(initial=0.0) < -1e-6 * scale:
+        raise ValueError(
+            f"The kernel {kernel} is not positive semi-definite on these rows (a conditional variance came out as "
+            f"{residual.min():.3g}). Choose another kernel, or other parameters for this one."
+        )

@@ -1,0 +1,43 @@
+"""Inference: from the spectrum of the moments to a distribution over weights.
+
+`Variational` is the paper's method, `Sampling` the exact generalised posterior, `Mode` its maximum. Each is an object with its
+own settings and one method, `infer`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ..moments import Spectrum
+from ..objective import Objective
+from .mode import Mode
+from .sampling import Sampling
+from .variational import Variational
+from .weights import DrawnWeights, GaussianWeights, PointWeights, Weights
+
+
+class Inference(Protocol):
+    """A method of inference."""
+
+    def infer(self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int) -> tuple[Weights, float, Any]:
+        """A distribution over the weights, the value of the objective, and how it went."""
+        ...
+
+
+METHODS: dict[str, type[Variational] | type[Sampling] | type[Mode]] = {
+    "variational": Variational,
+    "sampling": Sampling,
+    "mode": Mode,
+}
+
+__all__ = [
+    "METHODS",
+    "DrawnWeights",
+    "GaussianWeights",
+    "Inference",
+    "Mode",
+    "PointWeights",
+    "Sampling",
+    "Variational",
+    "Weights",
+]

@@ -1,0 +1,143 @@
+"""The exact generalised posterior, by elliptical slice sampling."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from ..moments import Spectrum
+from ..objective import Objective, represented_covariance
+from .diagnostics import effective_sample_size, split_r_hat
+from .variational import Variational
+from .weights import DrawnWeights
+
+Array = NDArray[np.float64]
+
+MIXED_R_HAT = 1.05
+STORED_DRAWS = 1000
+WIDENING = 1.2
+
+
+class SamplingReport(NamedTuple):
+    """How well the chains mixed."""
+
+    r_hat: float
+    """Largest split R-hat over the loss and all weights; near 1 when the chains agree."""
+    effective_sample_size: float
+    """Smallest, over the loss and all weights."""
+    loss_r_hat: float
+    """Of the loss alone, which no relabelling or rotation of the dimensions changes."""
+    loss_effective_sample_size: float
+
+
+class Sampling(BaseEstimator):
+    """Draws from p̃(v) ∝ N(v; 0, I) exp(−ℓ(C(v))/τ), the minimiser of the objective over *all* distributions.
+
+    Elliptical slice sampling (Murray, Adams and MacKay 2010), all chains at once. The ellipses are those of the variational solution,
+    widened a little, rather than the prior's: p̃ is rewritten as a normal density times a correction, which is exact, and the
+    steps have the size of the posterior instead of the prior.
+
+    The posterior does not change when dimensions swap or change sign. At low temperature the chains stay at the copy that they
+    start from, which is what gives the dimensions a meaning; at high temperature they visit all copies and the means vanish.
+
+    Parameters
+    ----------
+    n_chains, n_warmup, n_samples
+        Chains, steps thrown away and steps kept of each. A thousand draws, evenly spaced, are stored.
+    """
+
+    def __init__(self, n_chains: int = 8, n_warmup: int = 500, n_samples: int = 1000) -> None:
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_samples = n_samples
+
+    def infer(
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int
+    ) -> tuple[DrawnWeights, float, SamplingReport]:
+        """Draws of the weights, their mean loss, and how well the chains mixed."""
+        if min(self.n_chains, self.n_warmup, self.n_samples // 4) < 1:
+            raise ValueError("Sampling needs n_chains ≥ 1, n_warmup ≥ 1 and n_samples ≥ 4.")
+        guide, _, _ = Variational().infer(spectrum, objective, n_components, seed)
+        centre, width = guide.mean, WIDENING * guide.std
+
+        def loss(weights: Array) -> Array:
+            return objective.loss(represented_covariance(weights, spectrum))
+
+        def log_correction(standard: Array) -> Array:
+            weights = centre + width * standard
+            prior = -0.5 * (weights**2).sum(axis=(-2, -1))
+            ellipse = -0.5 * (standard**2).sum(axis=(-2, -1))
+            return prior - loss(weights) / objective.temperature - ellipse
+
+        rng = np.random.default_rng(seed)
+        start = rng.standard_normal((self.n_chains, *centre.shape)) / WIDENING
+        standard = elliptical_slice_samples(log_correction, start, self.n_warmup, self.n_samples, rng)
+        weights = centre + width * standard
+        losses = np.stack([loss(chain) for chain in weights])
+        report = _report(weights, losses)
+        stored = weights.reshape(-1, *centre.shape)
+        kept = np.linspace(0, len(stored) - 1, min(STORED_DRAWS, len(stored))).astype(int)
+        return DrawnWeights(stored[kept]), float(losses.mean()), report
+
+
+def elliptical_slice_samples(
+    log_likelihood: Callable[[Array], Array], start: Array, n_warmup: int, n_samples: int, rng: np.random.Generator
+) -> Array:
+    """Chains of draws from N(x; 0, I)·likelihood(x). [n_chains, n_samples, ...]"""
+    state, level = start, log_likelihood(start)
+    samples = np.empty((len(start), n_samples, *start.shape[1:]))
+    for step in range(-n_warmup, n_samples):
+        state, level = _elliptical_slice_step(log_likelihood, state, level, rng)
+        if step >= 0:
+            samples[:, step] = state
+    return samples
+
+
+def _elliptical_slice_step(
+    log_likelihood: Callable[[Array], Array], state: Array, level: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """One step of every chain: shrink the bracket of angles on the ellipse until a point lies above the slice.
+
+    x' = x cos θ + ν sin θ,      ν ~ N(0, I)
+    """
+    n_chains = len(state)
+    other = rng.standard_normal(state.shape)
+    threshold = level + np.log1p(-rng.random(n_chains))
+    angle = rng.uniform(0, 2 * np.pi, n_chains)
+    lower, upper = angle - 2 * np.pi, angle.copy()
+    new_state, new_level = state.copy(), level.copy()
+    open_chains = np.arange(n_chains)
+    while len(open_chains) > 0:
+        theta = angle[open_chains].reshape(-1, *[1] * (state.ndim - 1))
+        proposal = state[open_chains] * np.cos(theta) + other[open_chains] * np.sin(theta)
+        proposed = log_likelihood(proposal)
+        above = proposed > threshold[open_chains]
+        new_state[open_chains[above]], new_level[open_chains[above]] = proposal[above], proposed[above]
+        open_chains = open_chains[~above]
+        behind = angle[open_chains] < 0
+        lower[open_chains[behind]] = angle[open_chains[behind]]
+        upper[open_chains[~behind]] = angle[open_chains[~behind]]
+        angle[open_chains] = rng.uniform(lower[open_chains], upper[open_chains])
+        # A bracket that has shrunk to rounding error holds the current state, which lies above the slice.
+        open_chains = open_chains[upper[open_chains] - lower[open_chains] > 1e-14]
+    return new_state, new_level
+
+
+def _report(weights: Array, losses: Array) -> SamplingReport:
+    quantities = np.concatenate([weights.reshape(*weights.shape[:2], -1), losses[..., None]], axis=-1)
+    r_hat, size = split_r_hat(quantities), effective_sample_size(quantities)
+    report = SamplingReport(float(r_hat.max()), float(size.min()), float(r_hat[-1]), float(size[-1]))
+    if report.r_hat > MIXED_R_HAT:
+        warnings.warn(
+            f"The chains have not mixed: split R-hat {report.r_hat:.2f}, effective sample size {report.effective_sample_size:.0f}. "
+            "Take more samples with inference=Sampling(n_samples=...), or raise the temperature.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return report

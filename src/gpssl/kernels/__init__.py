@@ -1,0 +1,11 @@
+"""Kernels: scikit-learn's protocol (`k(X, Y)`, `k.diag(X)`, clone, `get_params`), one file per kind of data.
+
+Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that depends on the training rows, such as
+`NeighborRBF`, has a method `resolve` that turns it into a concrete one, once, at `fit`.
+"""
+
+from .evaluation import BlockKernel, block_kernel, kernel_diagonal
+from .neighbor_rbf import NeighborRBF
+from .resolution import resolve_kernel
+
+__all__ = ["BlockKernel", "NeighborRBF", "block_kernel", "kernel_diagonal", "resolve_kernel"]

@@ -1,0 +1,99 @@
+"""Evaluating kernels: columns k(x, U) for blocks of rows, in a buffer used again for the next block, and checked diagonals.
+
+Any kernel can be evaluated this way; those that have a faster one than calling them register it with
+`block_kernel.register`, and sums and products pass on to their parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product
+
+BlockKernel = Callable[[NDArray[Any], NDArray[np.float64]], None]
+"""Writes k(X, U) for a block X of n rows into an array. [n, M]"""
+
+LARGEST_HALF_NORM = 1e5
+"""½|x|² up to which ½|x − u|² from inner products is exact enough: the rounding error is 1e-16 of it."""
+
+
+@singledispatch
+def block_kernel(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
+    """A function that fills in k(X, points) block by block."""
+
+    def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+        out[...] = kernel(X, points)
+
+    return fill
+
+
+@block_kernel.register
+def _(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
+    """One matrix product and one `exp` in place.
+
+    −½|x − u|² = xᵀu − ½|x|² − ½|u|² is the inner product of (x, −½|x|², 1) and (u, 1, −½|u|²); rows are centred and scaled first.
+    """
+    centre = points.mean(axis=0)
+    scaled_points = (points - centre) / kernel.length_scale
+    half_norms = 0.5 * np.einsum("md,md->m", scaled_points, scaled_points)
+    if not half_norms.max() < LARGEST_HALF_NORM:
+        return block_kernel.dispatch(Kernel)(kernel, points)
+    right = np.vstack([scaled_points.T, np.ones(len(points)), -half_norms])
+    n_columns = points.shape[1]
+
+    def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+        left = np.ones((len(X), n_columns + 2))
+        np.subtract(X, centre, out=left[:, :n_columns])
+        left[:, :n_columns] /= kernel.length_scale
+        np.einsum("nd,nd->n", left[:, :n_columns], left[:, :n_columns], out=left[:, n_columns])
+        left[:, n_columns] *= -0.5
+        if not left[:, n_columns].min() > -LARGEST_HALF_NORM:
+            out[...] = kernel(np.asarray(X, dtype=np.float64), points)
+            return
+        np.matmul(left, right, out=out)
+        np.minimum(out, 0.0, out=out)
+        np.exp(out, out=out)
+
+    return fill
+
+
+@block_kernel.register
+def _(kernel: Product, points: NDArray[Any]) -> BlockKernel:
+    """A constant times a kernel, which is how `2.0 * RBF()` is written, costs one multiplication more than the kernel."""
+    factors = [kernel.k1, kernel.k2]
+    constants = [factor for factor in factors if isinstance(factor, ConstantKernel)]
+    if len(constants) != 1:
+        return block_kernel.dispatch(Kernel)(kernel, points)
+    (other,) = (factor for factor in factors if factor is not constants[0])
+    fill_other = block_kernel(other, points)
+
+    def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+        fill_other(X, out)
+        out *= constants[0].constant_value
+
+    return fill
+
+
+def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
+    """k(x, x) for each row, checked: one finite, non-negative number a row. [n]"""
+    diagonal = np.asarray(kernel.diag(rows), dtype=np.float64)
+    if diagonal.ndim != 1:
+        raise ValueError(
+            f"The kernel {kernel} returns an array of shape {diagonal.shape} as the diagonal of {len(rows)} rows, where one "
+            "number a row is needed. Combine kernels with + or *, not with CompoundKernel."
+        )
+    if not np.isfinite(diagonal).all():
+        raise ValueError(
+            f"The kernel {kernel} is not finite on these rows. Scale the columns (for example with StandardScaler) or choose "
+            "a bounded kernel such as RBF."
+        )
+    if diagonal.min(initial=0.0) < 0:
+        raise ValueError(
+            f"The kernel {kernel} is not positive semi-definite: k(x, x) is negative, {diagonal.min():.3g}, for one of the "
+            "rows. Choose another kernel."
+        )
+    return diagonal

@@ -1,0 +1,34 @@
+"""From a kernel that may depend on the training rows to a concrete one."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+
+
+@runtime_checkable
+class DataDependentKernel(Protocol):
+    """A kernel with something still to be learnt from the rows."""
+
+    def resolve(self, X: NDArray[Any], sample_weight: NDArray[np.float64], seed: int) -> Kernel:
+        """The concrete kernel for these rows."""
+        ...
+
+
+def resolve_kernel(kernel: Kernel, X: NDArray[Any], sample_weight: NDArray[np.float64], seed: int) -> Kernel:
+    """A copy of `kernel` in which every part that depends on the training rows has been made concrete.
+
+    Sums, products and powers are followed into their parts, so `2.0 * NeighborRBF() + WhiteKernel()` works.
+    """
+    if isinstance(kernel, DataDependentKernel):
+        return kernel.resolve(X, sample_weight, seed)
+    parameters = kernel.get_params(deep=False)
+    parts = {name: part for name, part in parameters.items() if isinstance(part, Kernel)}
+    if not parts:
+        return clone(kernel)
+    resolved = {name: resolve_kernel(part, X, sample_weight, seed) for name, part in parts.items()}
+    return type(kernel)(**{**parameters, **resolved})

@@ -1,0 +1,227 @@
+"""Moments: everything the losses need to know about the data, in sums that add; and the pass that fills them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from .features import Features
+from .kernels import kernel_diagonal
+from .progress import Progress
+from .rows import map_on_threads, row_blocks
+
+FILE_VERSION = 1
+MAX_LANES = 16
+LANE_BYTES = 512 * 2**20
+NEGLIGIBLE_EIGENVALUE = 1e-6
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows of weight w, which add over blocks, files, machines and time.
+
+        weight   = Σ w                        first  = Σ w k(U, x)            [M]
+        diagonal = Σ w k(x, x)                second = Σ w k(U, x) k(U, x)ᵀ   [M, M]
+
+    The sums are of kernel columns. Whitening is linear, Σ w a aᵀ = L⁻¹ second L⁻ᵀ, so it is done once, after the
+    pass, and costs the pass nothing.
+    """
+
+    weight: float
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    diagonal: float
+    fingerprint: str
+    """Of the kernel and the inducing points that the sums belong to."""
+
+    def __add__(self, other: Moments) -> Moments:
+        """The moments of both sets of rows together."""
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if self.fingerprint != other.fingerprint:
+            raise ValueError(
+                "These moments belong to different kernels or inducing points and cannot be added. Fit the second model with "
+                "GPSSL(kernel=first.kernel_, inducing=first.inducing_points_)."
+            )
+        return Moments(
+            self.weight + other.weight,
+            self.first + other.first,
+            self.second + other.second,
+            self.diagonal + other.diagonal,
+            self.fingerprint,
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to an `.npz` file that `load` reads back to the last bit. It holds no rows."""
+        with open(path, "wb") as file:
+            np.savez_compressed(
+                file,
+                version=FILE_VERSION,
+                weight=self.weight,
+                first=self.first,
+                second=self.second,
+                diagonal=self.diagonal,
+                fingerprint=self.fingerprint,
+            )
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Moments:
+        """Read what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                content = {name: file[name] for name in file.files}
+            version = int(content["version"])
+        except (ValueError, KeyError, OSError) as error:
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise ValueError(f"{path} is not a file written by Moments.save.") from error
+        if version > FILE_VERSION:
+            raise ValueError(f"{path} was written by a newer version of gpssl (format {version}); upgrade gpssl to read it.")
+        return cls(
+            float(content["weight"]),
+            content["first"],
+            content["second"],
+            float(content["diagonal"]),
+            str(content["fingerprint"]),
+        )
+
+    def covariance(self, features: Features) -> tuple[NDArray[np.float64], float]:
+        """G and ρ: covariance of the whitened features over the rows, and their mean residual variance.
+
+        G = Σ w (a − ā)(a − ā)ᵀ / (Σw − 1)            [M, M]
+        ρ = Σ w (k(x, x) − aᵀa) / Σw
+        """
+        if self.fingerprint != features.fingerprint:
+            raise ValueError("These moments belong to another kernel or other inducing points than this model's.")
+        if not self.weight > 1:
+            raise ValueError(
+                f"The sample weights sum to {self.weight:.3g}. A weight counts rows (weight 2 is the row twice), so they have "
+                "to sum to more than one; multiply them by the number of rows."
+            )
+        first = features.whiten(self.first[:, None])[:, 0]
+        second = features.whiten(features.whiten(self.second).T)
+        residual = (self.diagonal - second.trace()) / self.weight
+        centred = (second - np.outer(first, first) / self.weight) / (self.weight - 1)
+        return (centred + centred.T) / 2, max(0.0, float(residual))
+
+
+def moments_of_rows(
+    features: Features, X: NDArray[Any], sample_weight: NDArray[np.float64], *, progress: Progress
+) -> Moments:
+    """One pass over the rows.
+
+    The rows are split into lanes, each summed block by block by one thread, and the lanes are added in order. The number of lanes
+    depends on the number of rows and inducing points alone, so the result has the same bits for any number of threads.
+    """
+    blocks = list(row_blocks(len(X)))
+    lane_limit = max(1, min(MAX_LANES, LANE_BYTES // (16 * features.n_points**2)))
+    n_lanes = max(1, min(lane_limit, len(blocks)))
+    edges = np.linspace(0, len(blocks), n_lanes + 1).astype(int)
+    lanes = [slice(start, stop) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
+    features.columns(X[:1])  # builds what the threads share
+
+    def sum_lane(lane: slice) -> Moments:
+        return _sum_blocks(features, X, sample_weight, blocks[lane], progress)
+
+    first, *rest = map_on_threads(sum_lane, lanes)
+    total = sum(rest, start=first)
+    progress.finish()
+    _check_finite(total)
+    return total
+
+
+def _sum_blocks(
+    features: Features,
+    X: NDArray[Any],
+    sample_weight: NDArray[np.float64],
+    blocks: list[slice],
+    progress: Progress,
+) -> Moments:
+    """The moments of consecutive blocks, in buffers that are allocated once."""
+    n_points = features.n_points
+    n_rows = max((block.stop - block.start for block in blocks), default=0)
+    buffer = np.empty((n_rows, n_points))
+    product = np.empty((n_points, n_points))
+    first, second = np.zeros(n_points), np.zeros((n_points, n_points))
+    diagonal = weight = 0.0
+    for block in blocks:
+        rows, w = X[block], sample_weight[block]
+        columns = features.columns(rows, out=buffer[: len(rows)])
+        root = np.sqrt(w)
+        if not (w == 1).all():
+            columns *= root[:, None]
+        first += root @ columns
+        second += np.matmul(columns.T, columns, out=product)
+        diagonal += float(w @ kernel_diagonal(features.kernel, rows))
+        weight += float(w.sum())
+        progress.advance(len(rows))
+    return Moments(weight, first, second, diagonal, features.fingerprint)
+
+
+def _check_finite(moments: Moments) -> None:
+    if not np.isfinite(moments.second).all():
+        raise ValueError(
+            "The kernel's values overflow when squared. Scale the columns (for example with StandardScaler), or choose a bounded "
+            "kernel such as RBF."
+        )
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues of the feature covariance G = Q Λ Qᵀ, split into what can be learnt and a tail that cannot.
+
+    In this basis the prior stays N(0, I) and, with C the covariance of the representations over the rows,
+    C_jk = Σ_a λ_a v_ja v_ka + δ_jk ρ. Along directions with λ_a ≤ 1e-6 λ₁ the posterior equals the prior to within the
+    sixth digit; they stay at the prior and enter through Σλ and Σλ².
+    """
+
+    eigenvalues: NDArray[np.float64]
+    """λ, in falling order, of the learnt directions. [r]"""
+    basis: NDArray[np.float64]
+    """Q, whose first r columns are the learnt directions. [M, M]"""
+    residual: float
+    """ρ, mean residual variance."""
+    tail_sum: float
+    """Σ λ over the other directions."""
+    tail_sum_of_squares: float
+    """Σ λ² over the other directions."""
+
+    @property
+    def rank(self) -> int:
+        """r, the number of learnt directions."""
+        return len(self.eigenvalues)
+
+    @property
+    def learnt_basis(self) -> NDArray[np.float64]:
+        """The learnt directions. [M, r]"""
+        return self.basis[:, : self.rank]
+
+    @classmethod
+    def of(cls, moments: Moments, features: Features) -> Spectrum:
+        """Eigendecomposition, with the sign of each direction fixed by the function it stands for."""
+        covariance, residual = moments.covariance(features)
+        ascending, vectors = eigh(covariance, driver="evd", check_finite=False)
+        eigenvalues = np.maximum(ascending[::-1], 0.0)
+        basis = vectors[:, ::-1] * _signs(features.factor @ vectors[:, ::-1])
+        spread = eigenvalues[0] if len(eigenvalues) else 0.0
+        if spread <= 1e-12 * moments.diagonal / moments.weight:
+            raise ValueError(
+                "All rows look the same to the kernel, so there is nothing to learn: they are equal, or differ only where the "
+                "kernel does not look. Check the columns, or choose another kernel or lengthscale."
+            )
+        rank = int((eigenvalues > NEGLIGIBLE_EIGENVALUE * spread).sum())
+        tail = eigenvalues[rank:]
+        return cls(eigenvalues[:rank], basis, residual, float(tail.sum()), float((tail**2).sum()))
+
+
+def _signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """+1 or −1 for each column, so that its entry of largest size becomes positive; near-ties go to the first."""
+    size = np.abs(values)
+    largest = np.argmax(np.round(size / np.maximum(size.max(axis=0), np.finfo(float).tiny), 6), axis=0)
+    picked = values[largest, np.arange(values.shape[1])]
+    return np.where(picked < 0, -1.0, 1.0)

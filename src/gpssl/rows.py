@@ -1,0 +1,100 @@
+"""Rows: which of them are the same, a sample that does not depend on their order, and a walk over them in blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_info, threadpool_limits
+
+Result = TypeVar("Result")
+
+BLOCK_ROWS = 2048
+"""Rows in a block: large enough that BLAS runs at full speed, small enough that a block stays in cache."""
+
+
+class DistinctRows(NamedTuple):
+    """Distinct rows in an order that depends on their content alone."""
+
+    index: NDArray[np.intp]
+    """Where each distinct row first occurs. [n]"""
+    weight: NDArray[np.float64]
+    """The summed weight of all its copies. [n]"""
+
+
+def as_object_rows(X: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    """Rows that are not vectors (strings, graphs, …) as a one-dimensional array of objects."""
+    if isinstance(X, np.ndarray):
+        return X
+    rows = np.empty(len(X), dtype=object)
+    rows[:] = list(X)
+    return rows
+
+
+def distinct_rows(X: NDArray[Any], sample_weight: NDArray[np.float64], *, limit: int, seed: int) -> DistinctRows:
+    """At most `limit` distinct rows of positive weight, the same ones in the same order for any order of the rows.
+
+    Each row is hashed, with the seed; the rows with the smallest hashes form the sample. A row that occurs twice counts
+    once, with its weights added, so that weight 2 and the row twice lead to the same sample.
+    """
+    present = np.flatnonzero(sample_weight > 0)
+    hashes = hash_rows(X, seed)[present]
+    kept = present
+    if len(present) > limit:
+        smallest = np.unique(hashes)[:limit]
+        below = hashes <= smallest[-1]
+        hashes, kept = hashes[below], present[below]
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    weight = np.bincount(inverse, weights=sample_weight[kept])
+    return DistinctRows(kept[first], weight)
+
+
+def hash_rows(X: NDArray[Any], seed: int) -> NDArray[np.uint64]:
+    """A 64-bit hash of each row's content: equal rows have equal hashes, in any array, process or machine."""
+    if X.dtype.kind in "fiub" and X.ndim == 2:
+        hashes = [_hash_vectors(X[block], seed) for block in row_blocks(len(X))]
+        return np.concatenate(hashes) if hashes else np.empty(0, np.uint64)
+    key = seed.to_bytes(8, "little")
+    return np.array([_hash_object(row, key) for row in X], dtype=np.uint64)
+
+
+def _hash_vectors(block: NDArray[Any], seed: int) -> NDArray[np.uint64]:
+    """Multilinear hash of the bit patterns, then the finaliser of SplitMix64."""
+    values = np.ascontiguousarray(block, dtype=np.float64) + 0.0  # −0.0 and 0.0 are the same number
+    bits = values.view(np.uint64)
+    # Short decimals and integers leave the low half of a double empty; fold the high half onto it.
+    bits ^= bits >> np.uint64(32)
+    multipliers = np.random.default_rng(seed).integers(2**63, size=bits.shape[1], dtype=np.uint64)
+    mixed = (bits * (multipliers * np.uint64(2) + np.uint64(1))).sum(axis=1, dtype=np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _hash_object(row: Any, key: bytes) -> int:
+    content = str(row).encode() if isinstance(row, str) else pickle.dumps(row)
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=key).digest(), "little")
+
+
+def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+    """Consecutive slices of at most `size` rows."""
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def map_on_threads(function: Callable[[slice], Result], parts: Sequence[slice]) -> list[Result]:
+    """`function` of each part, on as many threads as BLAS would use, with BLAS held to one thread in each.
+
+    The result does not depend on the number of threads: each part is computed by one thread from start to end.
+    """
+    n_threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
+    with threadpool_limits(limits=1):
+        if n_threads == 1 or len(parts) == 1:
+            return [function(part) for part in parts]
+        with ThreadPoolExecutor(n_threads) as executor:
+            return list(executor.map(function, parts))
