@@ -30,6 +30,8 @@ TARGET = 1.0
 EPSILON = 1e-7
 """ε: keeps the square root differentiable at zero."""
 
+NEGLECTED_VARIANCE = 1e-4
+
 QUADRATURE_NODES, QUADRATURE_WEIGHTS = np.polynomial.legendre.leggauss(24)
 QUADRATURE_WINDOW = 6.5
 """Standard deviations of a normal variable that the quadrature covers; beyond them lies 1e-10 of the mass."""
@@ -138,42 +140,55 @@ def expected_hinge(offset: Array, mean: Array, std: Array) -> HingeExpectation:
 class ExpectedVarianceLoss:
     """E_q[ℓ_var] = (1/J) Σ_j E max(0, γ − sqrt(C_jj + ε)), with C_jj = Σ_a λ_a v_ja² + tail + ρ.
 
-    One direction of each dimension, its leading one, is integrated out exactly (`expected_hinge`); the others are averaged over
-    quasi-random draws η that stay fixed: v_a = m_a + s_a η_a. Averaging the hinge itself over draws would leave a kink for each
+    One direction of each dimension, its own, is integrated out exactly (`expected_hinge`); the fluctuation of the others is averaged
+    over quasi-random draws η that stay fixed: v_a = m_a + s_a η_a. Averaging the hinge itself over draws would leave a kink for each
     draw, and the minimum lies on kinks, where no gradient method converges and every rounding error is amplified.
 
-        c_j(η) = Σ_{a≠own} λ_a (m_a² + 2 m_a s_a η_a + s_a² η_a²) + tail + ρ + ε
+        c_j(η) = Σ_{a≠own} λ_a (m_a² + s_a²) + tail + ρ + ε  +  Σ_{a≠own, a≤d} λ_a (2 m_a s_a η_a + s_a² (η_a² − 1))
+
+    The draws cover the d leading directions; all others together have less than 1e-4 of the prior variance of C_jj, and enter by
+    their mean.
     """
 
-    def __init__(self, spectrum: Spectrum, own: NDArray[np.intp], draws: Array) -> None:
+    def __init__(self, spectrum: Spectrum, own: NDArray[np.intp], n_draws: int, seed: int) -> None:
         self.eigenvalues = spectrum.eigenvalues
         self.constant = spectrum.residual + spectrum.tail_sum + EPSILON
         self.own = own
         self.dimensions = np.arange(len(own))
-        self.draws = draws
-        self.squared_draws = self.draws**2
-        self.averaged = np.tile(self.eigenvalues, (len(own), 1))
-        self.averaged[self.dimensions, own] = 0.0
+        self.others = np.tile(self.eigenvalues, (len(own), 1))
+        self.others[self.dimensions, own] = 0.0
+        self.n_drawn = _fluctuating_directions(self.eigenvalues)
+        self.draws = normal_draws(n_draws, self.n_drawn, seed) if n_draws > 0 else np.zeros((1, self.n_drawn))
+        # Without draws the weights are certain and there is no fluctuation.
+        self.excess = self.draws**2 - 1 if n_draws > 0 else np.zeros_like(self.draws)
 
     def __call__(self, mean: Array, std: Array) -> Gradient:
         """The value and its gradient."""
-        offset = (self.averaged * mean**2).sum(axis=1) + self.constant
-        offset = offset + 2 * self.draws @ (self.averaged * mean * std).T
-        offset += self.squared_draws @ (self.averaged * std**2).T
-        root = np.sqrt(self.eigenvalues[self.own])
-        own = (self.dimensions, self.own)
+        drawn = np.s_[:, : self.n_drawn]
+        drawn_others, drawn_mean, drawn_std = self.others[drawn], mean[drawn], std[drawn]
+        offset = (self.others * (mean**2 + std**2)).sum(axis=1) + self.constant
+        offset = offset + 2 * self.draws @ (drawn_others * drawn_mean * drawn_std).T
+        offset += self.excess @ (drawn_others * drawn_std**2).T
+        own, root = (self.dimensions, self.own), np.sqrt(self.eigenvalues[self.own])
         shape = offset.shape
         hinge = expected_hinge(
             offset, np.broadcast_to(root * mean[own], shape), np.broadcast_to(root * std[own], shape)
         )
         scale = 1 / hinge.value.size
         slope = scale * hinge.by_offset
-        along, along_squared = slope.T @ self.draws, slope.T @ self.squared_draws
-        by_mean = 2 * self.averaged * (mean * slope.sum(axis=0)[:, None] + std * along)
-        by_std = 2 * self.averaged * (mean * along + std * along_squared)
+        total, along, excess = slope.sum(axis=0)[:, None], slope.T @ self.draws, slope.T @ self.excess
+        by_mean, by_std = 2 * self.others * mean * total, 2 * self.others * std * total
+        by_mean[drawn] += 2 * drawn_others * drawn_std * along
+        by_std[drawn] += 2 * drawn_others * (drawn_mean * along + drawn_std * excess)
         by_mean[own] += scale * root * hinge.by_mean.sum(axis=0)
         by_std[own] += scale * root * hinge.by_std.sum(axis=0)
         return Gradient(scale * float(hinge.value.sum()), by_mean, by_std)
+
+
+def _fluctuating_directions(eigenvalues: Array) -> int:
+    """d: beyond it lies less than `NEGLECTED_VARIANCE` of Σ λ², which is half the variance of C_jj under the prior."""
+    beyond = np.cumsum(eigenvalues[::-1] ** 2)[::-1]
+    return max(1, int((beyond > NEGLECTED_VARIANCE * beyond[0]).sum()))
 
 
 def normal_draws(n_draws: int, n_dimensions: int, seed: int) -> Array:

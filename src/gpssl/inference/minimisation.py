@@ -13,10 +13,13 @@ from scipy.sparse.linalg import LinearOperator, cg
 from ..objective import Gradient
 
 Array = NDArray[np.float64]
+Function = Callable[[Array, Array], Gradient]
 
-NEWTON_STEPS = 6
+NEWTON_STEPS = 8
 DIFFERENCE = 1e-5
-CONVERGED = 1e-10
+LBFGS_TOLERANCES = (1e-3, 1e-5, 1e-7)
+NEWTON_TOLERANCE = 1e-9
+POLISHED = 1e-6
 
 
 class Start(NamedTuple):
@@ -28,8 +31,8 @@ class Start(NamedTuple):
     """[J, r]"""
     free_mean: NDArray[np.bool_]
     """Which means are optimised; the others stay. [J, r]"""
-    free_std: NDArray[np.bool_]
-    """Which standard deviations are optimised. [J, r]"""
+    std_is_free: bool
+    """Whether the standard deviations are optimised."""
 
 
 class Minimum(NamedTuple):
@@ -39,76 +42,106 @@ class Minimum(NamedTuple):
     std: Array
     value: float
     n_iterations: int
-    gradient_norm: float
+    error: float
+    """Size of the gradient in units that make the Hessian of the divergence 1: about the distance to the minimum."""
 
 
-def minimise(function: Callable[[Array, Array], Gradient], start: Start, *, max_iterations: int, tolerance: float) -> Minimum:
-    """L-BFGS over the means and the logarithms of the standard deviations."""
-    problem = _Problem(function, start)
-    result = minimize(
-        problem,
-        problem.pack(start.mean, start.std),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "ftol": 0.0, "gtol": tolerance, "maxcor": 20},
-    )
-    return problem.minimum(result.x, result.nit)
+class Minimisation:
+    """One objective, one start: L-BFGS, then Newton steps.
 
-
-def polish(function: Callable[[Array, Array], Gradient], start: Start, minimum: Minimum) -> Minimum:
-    """Newton steps from a minimum that is nearly one.
-
-    A line search compares values, which agree to 16 digits while the point is still off by 8; Newton's method compares
-    gradients. The Hessian is applied by central differences of the gradient and inverted by conjugate gradients. A step that does
-    not halve the gradient is not taken.
+    The variables are the free means and the logarithms of the standard deviations, scaled by the root of (an estimate of) the diagonal of
+    the Hessian. That matters: along a direction that the losses hardly see, the curvature is that of the divergence, 2τ; along one that
+    carries a dimension it is that of the variance loss, larger by any factor.
     """
-    problem = _Problem(function, start)
-    point = problem.pack(minimum.mean, minimum.std)
-    gradient = problem(point)[1]
-    for _ in range(NEWTON_STEPS):
-        norm = np.linalg.norm(gradient)
-        if norm < CONVERGED:
-            break
-        step, _ = cg(problem.hessian(point), -gradient, rtol=1e-5, maxiter=200)
-        candidate = problem(point + step)[1]
-        if not np.linalg.norm(candidate) < 0.5 * norm:
-            break
-        point, gradient = point + step, candidate
-    return problem.minimum(point, minimum.n_iterations)
 
-
-class _Problem:
-    """The objective as a function of one vector: the free means, then the free log standard deviations."""
-
-    def __init__(self, function: Callable[[Array, Array], Gradient], start: Start) -> None:
+    def __init__(self, function: Function, start: Start, temperature: float) -> None:
         self.function = function
         self.start = start
+        self.temperature = temperature
         self.n_means = int(start.free_mean.sum())
+        self.scale = np.sqrt(self._curvatures())
 
-    def pack(self, mean: Array, std: Array) -> Array:
-        return np.concatenate([mean[self.start.free_mean], np.log(std[self.start.free_std])])
+    def minimise(self, max_iterations: int, tolerance: float = LBFGS_TOLERANCES[0]) -> Minimum:
+        """L-BFGS from the start."""
+        return self._descend(self._pack(self.start.mean, self.start.std), max_iterations, tolerance)
 
-    def unpack(self, point: Array) -> tuple[Array, Array]:
-        mean, std = self.start.mean.copy(), self.start.std.copy()
+    def refine(self, minimum: Minimum, max_iterations: int) -> Minimum:
+        """Newton steps from a minimum; where they do not take, L-BFGS to a tighter tolerance before trying them again."""
+        for tolerance in LBFGS_TOLERANCES[1:]:
+            minimum = self.polish(minimum)
+            if minimum.error < POLISHED:
+                return minimum
+            further = self._descend(self._pack(minimum.mean, minimum.std), max_iterations, tolerance)
+            minimum = further._replace(n_iterations=minimum.n_iterations + further.n_iterations)
+        return self.polish(minimum)
+
+    def _descend(self, point: Array, max_iterations: int, tolerance: float) -> Minimum:
+        options = {"maxiter": max_iterations, "maxfun": 2 * max_iterations, "ftol": 0.0, "maxcor": 20}
+        options["gtol"] = tolerance * np.sqrt(self.temperature)
+        result = minimize(self._evaluate, point, jac=True, method="L-BFGS-B", options=options)
+        return self._minimum(result.x, result.nit)
+
+    def polish(self, minimum: Minimum) -> Minimum:
+        """Newton steps from a minimum that is nearly one.
+
+        A line search compares values, which agree to 16 digits while the point is still off by 8; Newton's method compares
+        gradients. The Hessian is applied by differences of the gradient and inverted by conjugate gradients. A step that does not
+        halve the gradient is not taken.
+        """
+        point = self._pack(minimum.mean, minimum.std)
+        gradient = self._evaluate(point)[1]
+        for _ in range(NEWTON_STEPS):
+            norm = np.linalg.norm(gradient)
+            if norm < NEWTON_TOLERANCE * np.sqrt(self.temperature):
+                break
+            step, _ = cg(self._hessian(point, gradient), -gradient, rtol=1e-4, maxiter=300)
+            candidate = self._evaluate(point + step)[1]
+            if not np.linalg.norm(candidate) < 0.5 * norm:
+                break
+            point, gradient = point + step, candidate
+        return self._minimum(point, minimum.n_iterations)
+
+    def _curvatures(self) -> Array:
+        """Estimate of the Hessian's diagonal: 2τ for log s; for the means of dimension j, what is measured along its start."""
+        mean, std, free_mean, std_is_free = self.start
+        largest = np.abs(mean).max(axis=1, keepdims=True)
+        step = DIFFERENCE * np.where(np.abs(mean) == largest, largest, 0.0)
+        change = self.function(mean + step, std).by_mean - self.function(mean - step, std).by_mean
+        along = (change * step).sum(axis=1) / np.maximum(2 * (step**2).sum(axis=1), np.finfo(float).tiny)
+        by_mean = np.maximum(np.broadcast_to(along[:, None], mean.shape), self.temperature)
+        by_log_std = np.full(std.size if std_is_free else 0, 2 * self.temperature)
+        return np.concatenate([by_mean[free_mean], by_log_std])
+
+    def _pack(self, mean: Array, std: Array) -> Array:
+        log_std = np.log(std).ravel() if self.start.std_is_free else np.empty(0)
+        return np.concatenate([mean[self.start.free_mean], log_std]) * self.scale
+
+    def _unpack(self, point: Array) -> tuple[Array, Array]:
+        point = point / self.scale
+        mean, std = self.start.mean.copy(), self.start.std
         mean[self.start.free_mean] = point[: self.n_means]
-        # exp(±30) is as good as infinite here and leaves room for squares and products.
-        std[self.start.free_std] = np.exp(np.clip(point[self.n_means :], -30, 30))
+        if self.start.std_is_free:
+            # exp(±30) is as good as infinite here and leaves room for squares and products.
+            std = np.exp(np.clip(point[self.n_means :], -30, 30)).reshape(mean.shape)
         return mean, std
 
-    def __call__(self, point: Array) -> tuple[float, Array]:
-        mean, std = self.unpack(point)
+    def _evaluate(self, point: Array) -> tuple[float, Array]:
+        mean, std = self._unpack(point)
         value, by_mean, by_std = self.function(mean, std)
-        free_std = self.start.free_std
-        return value, np.concatenate([by_mean[self.start.free_mean], (by_std * std)[free_std]])
+        by_log_std = (by_std * std).ravel() if self.start.std_is_free else np.empty(0)
+        return value, np.concatenate([by_mean[self.start.free_mean], by_log_std]) / self.scale
 
-    def hessian(self, point: Array) -> LinearOperator:
+    def _hessian(self, point: Array, gradient: Array) -> LinearOperator:
+        size = DIFFERENCE * np.sqrt(self.temperature)
+
         def times(direction: Array) -> Array:
-            step = DIFFERENCE / max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
-            ahead, behind = self(point + step * direction)[1], self(point - step * direction)[1]
-            return (ahead - behind) / (2 * step)
+            step = size / max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
+            return (self._evaluate(point + step * direction)[1] - gradient) / step
 
         return LinearOperator((len(point), len(point)), matvec=times, dtype=np.float64)
 
-    def minimum(self, point: Array, n_iterations: int) -> Minimum:
-        value, gradient = self(point)
-        return Minimum(*self.unpack(point), value, int(n_iterations), float(np.abs(gradient).max(initial=0.0)))
+    def _minimum(self, point: Array, n_iterations: int) -> Minimum:
+        value, gradient = self._evaluate(point)
+        error = np.linalg.norm(gradient) / np.sqrt(self.temperature)
+        return Minimum(*self._unpack(point), value, int(n_iterations), float(error))
+

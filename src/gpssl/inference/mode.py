@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 
 from ..moments import Spectrum
 from ..objective import EPSILON, TARGET, ExpectedVarianceLoss, Gradient, Objective, represented_covariance
-from .minimisation import minimise
-from .variational import ADVANTAGE, GRADIENT_TOLERANCE, OptimisationReport, own_directions, rotated_start
+from .minimisation import Minimisation
+from .variational import ADVANTAGE, OptimisationReport, may_share_directions, own_directions, rotated_start
 from .weights import PointWeights
 
 Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Mode(BaseEstimator):
         weights = spectral_mode(spectrum, objective, n_components)
         value = _negative_log_density(weights, spectrum, objective)
         report = OptimisationReport("spectral", 0, 0.0)
-        if n_components > 1:
+        if may_share_directions(spectrum, objective, n_components):
             other, other_report = self._rotated_mode(spectrum, objective, n_components)
             other_value = _negative_log_density(other, spectrum, objective)
             if other_value < value - ADVANTAGE * abs(value):
@@ -50,21 +50,19 @@ class Mode(BaseEstimator):
     def _rotated_mode(
         self, spectrum: Spectrum, objective: Objective, n_components: int
     ) -> tuple[Array, OptimisationReport]:
-        no_draws = np.zeros((1, spectrum.rank))
-        variance = ExpectedVarianceLoss(spectrum, own_directions(spectrum, n_components), no_draws)
+        variance = ExpectedVarianceLoss(spectrum, own_directions(spectrum, n_components), n_draws=0, seed=0)
 
         def function(mean: Array, std: Array) -> Gradient:
             return objective.expected(mean, std, spectrum, variance)
 
-        held = np.zeros((n_components, spectrum.rank), dtype=bool)
-        start = rotated_start(spectrum, n_components, SMOOTHING[0], held)
+        start = rotated_start(spectrum, objective, n_components)._replace(std_is_free=False)
         n_iterations = 0
         for width in SMOOTHING:
             start = start._replace(std=np.full_like(start.std, width))
-            minimum = minimise(function, start, max_iterations=self.max_iterations, tolerance=GRADIENT_TOLERANCE)
+            minimum = Minimisation(function, start, objective.temperature).minimise(self.max_iterations)
             start = start._replace(mean=minimum.mean)
             n_iterations += minimum.n_iterations
-        return minimum.mean, OptimisationReport("rotated", n_iterations, minimum.gradient_norm)
+        return minimum.mean, OptimisationReport("rotated", n_iterations, minimum.error)
 
 
 def spectral_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> Array:

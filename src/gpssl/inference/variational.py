@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from ..moments import Spectrum
-from ..objective import ExpectedVarianceLoss, Gradient, Objective, normal_draws
-from .minimisation import Minimum, Start, minimise, polish
+from ..objective import TARGET, ExpectedVarianceLoss, Gradient, Objective, expected_covariance_loss
+from .minimisation import Function, Minimisation, Minimum, Start
 from .weights import GaussianWeights
 
 Array = NDArray[np.float64]
 
-GRADIENT_TOLERANCE = 1e-6
-STALLED_GRADIENT = 1e-2
+STALLED_ERROR = 1e-2
 FIRST_STD = 0.5
+SWEEPS = 10
 TRIAL_ITERATIONS = 100
 ADVANTAGE = 0.01
+WORTH_TRYING = 0.05
+JUDGING_DRAWS = 2048
 
 
 class OptimisationReport(NamedTuple):
@@ -32,20 +34,21 @@ class OptimisationReport(NamedTuple):
     start: str
     """The start that led to the better minimum: "spectral" or "rotated"."""
     n_iterations: int
-    gradient_norm: float
-    """Largest entry of the gradient at the end."""
+    error: float
+    """Size of the gradient at the end, in units of the divergence's curvature."""
 
 
 class Variational(BaseEstimator):
     """Minimises E_q[ℓ] + τ KL(q ‖ p) over normal q, by L-BFGS on fixed quasi-random draws and a few Newton steps.
 
-    In the eigenbasis of the moments the best q is diagonal. Two starts are tried:
+    In the eigenbasis of the moments the best q is diagonal. There are two starts:
 
     - *spectral*: dimension j along direction j, at unit variance. The objective does not change when direction a and dimension a
       change sign together, so off the diagonal the gradient with respect to the means is zero and stays zero: J means are
       optimised instead of J·r.
     - *rotated*: every dimension along a mix of the leading directions, all means free. At middling temperatures, where it does not
-      pay to give every dimension a direction of its own, this leads to a better minimum; it is kept if it is better by one per cent.
+      pay to give every dimension a direction of its own, this leads to a better minimum. It is tried where that may be so, and kept
+      if it is better by one per cent.
 
     Parameters
     ----------
@@ -63,19 +66,17 @@ class Variational(BaseEstimator):
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int
     ) -> tuple[GaussianWeights, float, OptimisationReport]:
         """The optimal q, the objective there, and how the minimisation went."""
-        draws = normal_draws(self.n_draws, spectrum.rank, seed)
-        variance = ExpectedVarianceLoss(spectrum, own_directions(spectrum, n_components), draws)
+        own = own_directions(spectrum, n_components)
+        variance = ExpectedVarianceLoss(spectrum, own, self.n_draws, seed)
 
         def function(mean: Array, std: Array) -> Gradient:
             return objective.expected(mean, std, spectrum, variance)
 
-        free_std = np.ones((n_components, spectrum.rank), dtype=bool)
-        starts = (
-            spectral_start(spectrum, n_components, FIRST_STD, free_std),
-            rotated_start(spectrum, n_components, FIRST_STD, free_std),
-        )
-        minimum, report = best_minimum(function, starts, self.max_iterations)
-        return GaussianWeights(minimum.mean, minimum.std), minimum.value, report
+        minimum, report = _best_minimum(function, spectrum, objective, n_components, self.max_iterations)
+        # The draws that were minimised over flatter the minimum; it is judged on others, and more.
+        fresh = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
+        value = objective.expected(minimum.mean, minimum.std, spectrum, fresh).value
+        return GaussianWeights(minimum.mean, minimum.std), value, report
 
 
 def own_directions(spectrum: Spectrum, n_components: int) -> NDArray[np.intp]:
@@ -83,42 +84,79 @@ def own_directions(spectrum: Spectrum, n_components: int) -> NDArray[np.intp]:
     return np.arange(n_components, dtype=np.intp) % spectrum.rank
 
 
-def spectral_start(spectrum: Spectrum, n_components: int, std: float, free_std: NDArray[np.bool_]) -> Start:
-    """m_j = e_j / √λ_j: unit variance along the j-th direction. Only these means are free."""
+def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
+    """Dimension j along direction j. Only these means are free.
+
+    Near the minimum the pull of the variance loss on m_j balances that of the divergence: the share of draws below γ is
+    p = Jτ / (c_V λ_j), so that √λ_j m_j = γ + z σ_j with Φ(−z) = p and σ_j = √λ_j s_j.
+    """
     own = (np.arange(n_components), own_directions(spectrum, n_components))
+    root = np.sqrt(spectrum.eigenvalues[own[1]])
     mean = np.zeros((n_components, spectrum.rank))
-    mean[own] = 1 / np.sqrt(spectrum.eigenvalues[own[1]])
-    return Start(mean, np.full_like(mean, std), mean != 0, free_std)
+    mean[own] = TARGET / root
+    std = fitting_widths(mean, spectrum, objective)
+    below = n_components * objective.temperature / np.maximum(objective.variance_weight * root**2, np.finfo(float).tiny)
+    mean[own] += ndtri(1 - np.clip(below, 1e-15, 0.5)) * std[own]
+    return Start(mean, std, mean != 0, std_is_free=True)
 
 
-def rotated_start(spectrum: Spectrum, n_components: int, std: float, free_std: NDArray[np.bool_]) -> Start:
+def rotated_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
     """m = R Λ^(−½), with the rows of an orthogonal cosine transform for R. All means are free."""
     n_directions = min(n_components, spectrum.rank)
     rotation = dct(np.eye(n_components), norm="ortho", axis=0)[:, :n_directions]
     rotation /= np.linalg.norm(rotation, axis=1, keepdims=True)
     mean = np.zeros((n_components, spectrum.rank))
     mean[:, :n_directions] = rotation / np.sqrt(spectrum.eigenvalues[:n_directions])
-    return Start(mean, np.full_like(mean, std), np.ones_like(mean, dtype=bool), free_std)
+    return Start(mean, fitting_widths(mean, spectrum, objective), np.ones_like(mean, dtype=bool), std_is_free=True)
 
 
-def best_minimum(
-    function: Callable[[Array, Array], Gradient], starts: tuple[Start, Start], max_iterations: int
+def fitting_widths(mean: Array, spectrum: Spectrum, objective: Objective) -> Array:
+    """Standard deviations that balance covariance loss and divergence at these means, by a fixed point. [J, r]
+
+    c_C ∂ℓ_cov/∂s + τ (s − 1/s) = 0, and ∂ℓ_cov/∂s = h s with h independent of the dimension's own s: s² = τ / (τ + c_C h).
+    """
+    std = np.full_like(mean, FIRST_STD)
+    for _ in range(SWEEPS):
+        slope = expected_covariance_loss(mean, std, spectrum).by_std / std
+        std = np.sqrt(objective.temperature / (objective.temperature + objective.covariance_weight * slope))
+    return std
+
+
+def may_share_directions(spectrum: Spectrum, objective: Objective, n_components: int) -> bool:
+    """Whether a dimension may do better without a direction of its own, so that the rotated start is worth trying.
+
+    A direction of its own costs dimension j about τγ²/2λ_j. Going without costs up to c_V γ/J in the variance loss; sharing, about
+    2 c_C γ⁴/J in the covariance loss.
+    """
+    if n_components == 1:
+        return False
+    if n_components > spectrum.rank:
+        return True
+    own_cost = objective.temperature * TARGET**2 / (2 * spectrum.eigenvalues[n_components - 1])
+    other_cost = min(objective.variance_weight, 2 * objective.covariance_weight) / n_components
+    return bool(own_cost > WORTH_TRYING * other_cost)
+
+
+def _best_minimum(
+    function: Function, spectrum: Spectrum, objective: Objective, n_components: int, max_iterations: int
 ) -> tuple[Minimum, OptimisationReport]:
-    """The better of the two minima, found to machine precision."""
-    spectral, rotated = starts
-    name, start = "spectral", spectral
-    minimum = minimise(function, spectral, max_iterations=max_iterations, tolerance=GRADIENT_TOLERANCE)
-    if len(spectral.mean) > 1:
-        trial = minimise(function, rotated, max_iterations=TRIAL_ITERATIONS, tolerance=GRADIENT_TOLERANCE)
+    """The minimum from the spectral start, or from the rotated one where that is clearly better, to machine precision."""
+    name = "spectral"
+    problem = Minimisation(function, spectral_start(spectrum, objective, n_components), objective.temperature)
+    minimum = problem.minimise(max_iterations)
+    if may_share_directions(spectrum, objective, n_components):
+        start = rotated_start(spectrum, objective, n_components)
+        trial = Minimisation(function, start, objective.temperature).minimise(TRIAL_ITERATIONS)
         if trial.value < minimum.value - ADVANTAGE * abs(minimum.value):
-            name, start = "rotated", rotated._replace(mean=trial.mean, std=trial.std)
-            minimum = minimise(function, start, max_iterations=max_iterations, tolerance=GRADIENT_TOLERANCE)
-    minimum = polish(function, start, minimum)
-    if not minimum.gradient_norm < STALLED_GRADIENT:
+            name = "rotated"
+            problem = Minimisation(function, start._replace(mean=trial.mean, std=trial.std), objective.temperature)
+            minimum = problem.minimise(max_iterations)
+    minimum = problem.refine(minimum, max_iterations)
+    if not minimum.error < STALLED_ERROR:
         warnings.warn(
-            f"The optimiser stopped with a gradient of {minimum.gradient_norm:.1e}; the representation may depend on the seed. "
+            f"The optimiser stopped early, with an error of about {minimum.error:.1e}: the representation may depend on the seed. "
             "Raise the temperature, lower n_components, or pass inference=Variational(max_iterations=...).",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return minimum, OptimisationReport(name, minimum.n_iterations, minimum.gradient_norm)
+    return minimum, OptimisationReport(name, minimum.n_iterations, minimum.error)
