@@ -54,12 +54,12 @@ class Minimisation:
     carries a dimension it is that of the variance loss, larger by any factor.
     """
 
-    def __init__(self, function: Function, start: Start, temperature: float) -> None:
+    def __init__(self, function: Function, start: Start, eigenvalues: Array, temperature: float) -> None:
         self.function = function
         self.start = start
         self.temperature = temperature
         self.n_means = int(start.free_mean.sum())
-        self.scale = np.sqrt(self._curvatures())
+        self.scale = np.sqrt(self._curvatures(eigenvalues))
 
     def minimise(self, max_iterations: int, tolerance: float = LBFGS_TOLERANCES[0]) -> Minimum:
         """L-BFGS from the start."""
@@ -101,14 +101,18 @@ class Minimisation:
             point, gradient = point + step, candidate
         return self._minimum(point, minimum.n_iterations)
 
-    def _curvatures(self) -> Array:
-        """Estimate of the Hessian's diagonal: 2τ for log s; for the means of dimension j, what is measured along its start."""
+    def _curvatures(self, eigenvalues: Array) -> Array:
+        """Estimate of the Hessian's diagonal: 2τ for log s, and τ + κ_j λ_a for the mean m_ja.
+
+        κ_j is measured along the mean of dimension j at the start, where the curvature is τ + κ_j Σλm²/Σm².
+        """
         mean, std, free_mean, std_is_free = self.start
-        largest = np.abs(mean).max(axis=1, keepdims=True)
-        step = DIFFERENCE * np.where(np.abs(mean) == largest, largest, 0.0)
+        step = DIFFERENCE * mean
         change = self.function(mean + step, std).by_mean - self.function(mean - step, std).by_mean
-        along = (change * step).sum(axis=1) / np.maximum(2 * (step**2).sum(axis=1), np.finfo(float).tiny)
-        by_mean = np.maximum(np.broadcast_to(along[:, None], mean.shape), self.temperature)
+        curvature = (change * mean).sum(axis=1) / (2 * DIFFERENCE * (mean**2).sum(axis=1))
+        eigenvalue = (mean**2 * eigenvalues).sum(axis=1) / (mean**2).sum(axis=1)
+        strength = np.maximum(curvature - self.temperature, 0.0) / eigenvalue
+        by_mean = self.temperature + strength[:, None] * eigenvalues
         by_log_std = np.full(std.size if std_is_free else 0, 2 * self.temperature)
         return np.concatenate([by_mean[free_mean], by_log_std])
 

@@ -56,10 +56,10 @@ class Mode(BaseEstimator):
             return objective.expected(mean, std, spectrum, variance)
 
         start = rotated_start(spectrum, objective, n_components)._replace(std_is_free=False)
-        n_iterations = 0
+        n_iterations, scales = 0, (spectrum.eigenvalues, objective.temperature)
         for width in SMOOTHING:
             start = start._replace(std=np.full_like(start.std, width))
-            minimum = Minimisation(function, start, objective.temperature).minimise(self.max_iterations)
+            minimum = Minimisation(function, start, *scales).minimise(self.max_iterations)
             start = start._replace(mean=minimum.mean)
             n_iterations += minimum.n_iterations
         return minimum.mean, OptimisationReport("rotated", n_iterations, minimum.error)

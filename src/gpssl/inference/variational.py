@@ -58,7 +58,7 @@ class Variational(BaseEstimator):
         Limit for L-BFGS.
     """
 
-    def __init__(self, n_draws: int = 256, max_iterations: int = 2000) -> None:
+    def __init__(self, n_draws: int = 128, max_iterations: int = 2000) -> None:
         self.n_draws = n_draws
         self.max_iterations = max_iterations
 
@@ -141,15 +141,15 @@ def _best_minimum(
     function: Function, spectrum: Spectrum, objective: Objective, n_components: int, max_iterations: int
 ) -> tuple[Minimum, OptimisationReport]:
     """The minimum from the spectral start, or from the rotated one where that is clearly better, to machine precision."""
-    name = "spectral"
-    problem = Minimisation(function, spectral_start(spectrum, objective, n_components), objective.temperature)
+    name, scales = "spectral", (spectrum.eigenvalues, objective.temperature)
+    problem = Minimisation(function, spectral_start(spectrum, objective, n_components), *scales)
     minimum = problem.minimise(max_iterations)
     if may_share_directions(spectrum, objective, n_components):
         start = rotated_start(spectrum, objective, n_components)
-        trial = Minimisation(function, start, objective.temperature).minimise(TRIAL_ITERATIONS)
+        trial = Minimisation(function, start, *scales).minimise(TRIAL_ITERATIONS)
         if trial.value < minimum.value - ADVANTAGE * abs(minimum.value):
             name = "rotated"
-            problem = Minimisation(function, start._replace(mean=trial.mean, std=trial.std), objective.temperature)
+            problem = Minimisation(function, start._replace(mean=trial.mean, std=trial.std), *scales)
             minimum = problem.minimise(max_iterations)
     minimum = problem.refine(minimum, max_iterations)
     if not minimum.error < STALLED_ERROR:
