@@ -37,7 +37,8 @@ class Features:
     @classmethod
     def build(cls, kernel: Kernel, points: NDArray[Any]) -> Features:
         """Factorise the kernel matrix of the inducing points."""
-        covariance = np.asarray(kernel(points), dtype=np.float64)
+        # k(U, U) with both arguments, so that white noise, which no two evaluations share, stays out of it.
+        covariance = np.asarray(kernel(points, points), dtype=np.float64)
         if covariance.shape != (len(points), len(points)) or not np.isfinite(covariance).all():
             raise ValueError(
                 f"The kernel {kernel} gives no finite {len(points)} × {len(points)} matrix for {len(points)} rows. Scale the "

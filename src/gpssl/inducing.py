@@ -39,7 +39,7 @@ def sample_candidates(
     rows = X[distinct.index]
     prior_variance = kernel_diagonal(kernel, rows)
     few = rows[:NUGGET_ROWS]
-    shared = np.diagonal(np.asarray(kernel(few, few.copy()), dtype=np.float64))
+    shared = np.diagonal(np.asarray(kernel(few, few), dtype=np.float64))
     nugget = max(0.0, float((prior_variance[: len(few)] - shared).mean()))
     return KernelSample(rows, distinct.weight, prior_variance, nugget)
 
@@ -93,7 +93,7 @@ def _choose_pivots(
 
     Returns the pivots and the triangular factor of their residual covariance.
     """
-    covariance = np.asarray(kernel(rows[pool]), dtype=np.float64) - features[pool] @ features[pool].T
+    covariance = np.asarray(kernel(rows[pool], rows[pool]), dtype=np.float64) - features[pool] @ features[pool].T
     n_pivots = min(PIVOTS_AT_A_TIME, n_points, len(pool))
     columns = np.zeros((len(pool), n_pivots))
     residual = covariance.diagonal().copy()

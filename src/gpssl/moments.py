@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 from .features import Features
 from .kernels import kernel_diagonal
 from .progress import Progress
-from .rows import map_on_threads, row_blocks
+from .rows import BLOCK_ROWS, map_on_threads, row_blocks
 
 FILE_VERSION = 1
 MAX_LANES = 16
@@ -111,14 +111,19 @@ class Moments:
 
 
 def moments_of_rows(
-    features: Features, X: NDArray[Any], sample_weight: NDArray[np.float64], *, progress: Progress
+    features: Features,
+    X: NDArray[Any],
+    sample_weight: NDArray[np.float64],
+    *,
+    progress: Progress,
+    block_rows: int = BLOCK_ROWS,
 ) -> Moments:
     """One pass over the rows.
 
     The rows are split into lanes, each summed block by block by one thread, and the lanes are added in order. The number of lanes
     depends on the number of rows and inducing points alone, so the result has the same bits for any number of threads.
     """
-    blocks = list(row_blocks(len(X)))
+    blocks = list(row_blocks(len(X), block_rows))
     lane_limit = max(1, min(MAX_LANES, LANE_BYTES // (16 * features.n_points**2)))
     n_lanes = max(1, min(lane_limit, len(blocks)))
     edges = np.linspace(0, len(blocks), n_lanes + 1).astype(int)
@@ -156,7 +161,8 @@ def _sum_blocks(
         if not (w == 1).all():
             columns *= root[:, None]
         first += root @ columns
-        second += np.matmul(columns.T, columns, out=product)
+        with np.errstate(over="ignore", invalid="ignore"):  # checked at the end of the pass
+            second += np.matmul(columns.T, columns, out=product)
         diagonal += float(w @ kernel_diagonal(features.kernel, rows))
         weight += float(w.sum())
         progress.advance(len(rows))

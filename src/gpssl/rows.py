@@ -68,20 +68,20 @@ def _nth_distinct(values: NDArray[np.uint64], n: int) -> np.uint64:
 def hash_rows(X: NDArray[Any], seed: int) -> NDArray[np.uint64]:
     """A 64-bit hash of each row's content: equal rows have equal hashes, in any array, process or machine."""
     if X.dtype.kind in "fiub" and X.ndim == 2:
-        multipliers = np.random.default_rng(seed).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2)
-        hashes = [_hash_vectors(X[block], multipliers + np.uint64(1)) for block in row_blocks(len(X))]
+        coefficients = np.random.default_rng(seed).integers(2**63, size=X.shape[1] + 1, dtype=np.uint64)
+        hashes = [_hash_vectors(X[block], coefficients) for block in row_blocks(len(X))]
         return np.concatenate(hashes) if hashes else np.empty(0, np.uint64)
     key = seed.to_bytes(8, "little")
     return np.array([_hash_object(row, key) for row in X], dtype=np.uint64)
 
 
-def _hash_vectors(block: NDArray[Any], multipliers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _hash_vectors(block: NDArray[Any], coefficients: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Multilinear hash of the bit patterns, then the finaliser of SplitMix64."""
     values = np.ascontiguousarray(block, dtype=np.float64) + 0.0  # −0.0 and 0.0 are the same number
     bits = values.view(np.uint64)
     # Short decimals and integers leave the low half of a double empty; fold the high half onto it.
     bits ^= bits >> np.uint64(32)
-    mixed = (bits * multipliers).sum(axis=1, dtype=np.uint64)
+    mixed = (bits * (coefficients[1:] | np.uint64(1))).sum(axis=1, dtype=np.uint64) + coefficients[0]
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return mixed ^ (mixed >> np.uint64(31))

@@ -94,7 +94,10 @@ class Minimisation:
             norm = np.linalg.norm(gradient)
             if norm < NEWTON_TOLERANCE * np.sqrt(self.temperature):
                 break
-            step, _ = cg(self._hessian(point, gradient), -gradient, rtol=1e-4, maxiter=300)
+            with np.errstate(all="ignore"):  # a Hessian of rounding errors gives a step of NaN, which is not taken
+                step, _ = cg(self._hessian(point, gradient), -gradient, rtol=1e-4, maxiter=300)
+            if not np.isfinite(step).all():
+                break
             candidate = self._evaluate(point + step)[1]
             if not np.linalg.norm(candidate) < 0.5 * norm:
                 break

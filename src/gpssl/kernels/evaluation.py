@@ -1,13 +1,11 @@
 """Evaluating kernels: columns k(x, U) for blocks of rows, in a buffer used again for the next block, and checked diagonals.
 
-Any kernel can be evaluated this way; those that have a faster one than calling them register it with
-`block_kernel.register`, and sums and products pass on to their parts.
+Any kernel can be evaluated this way; those with a faster way than calling them have an entry in `EVALUATIONS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -21,9 +19,19 @@ LARGEST_HALF_NORM = 1e5
 """½|x|² up to which ½|x − u|² from inner products is exact enough: the rounding error is 1e-16 of it."""
 
 
-@singledispatch
+Evaluation = Callable[[Any, NDArray[Any]], BlockKernel]
+
+EVALUATIONS: dict[type[Kernel], Evaluation] = {}
+"""Faster ways to evaluate a kernel than calling it, by its exact type: scikit-learn's Matern is a subclass of its RBF."""
+
+
 def block_kernel(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
     """A function that fills in k(X, points) block by block."""
+    return EVALUATIONS.get(type(kernel), _call)(kernel, points)
+
+
+def _call(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
+    """What works for every kernel."""
 
     def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
         out[...] = kernel(X, points)
@@ -31,8 +39,7 @@ def block_kernel(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
     return fill
 
 
-@block_kernel.register
-def _(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
+def _rbf(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
     """One matrix product and one `exp` in place.
 
     −½|x − u|² = xᵀu − ½|x|² − ½|u|² is the inner product of (x, −½|x|², 1) and (u, 1, −½|u|²); rows are centred and scaled first.
@@ -41,7 +48,7 @@ def _(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
     scaled_points = (points - centre) / kernel.length_scale
     half_norms = 0.5 * np.einsum("md,md->m", scaled_points, scaled_points)
     if not half_norms.max() < LARGEST_HALF_NORM:
-        return block_kernel.dispatch(Kernel)(kernel, points)
+        return _call(kernel, points)
     right = np.vstack([scaled_points.T, np.ones(len(points)), -half_norms])
     n_columns = points.shape[1]
 
@@ -61,13 +68,12 @@ def _(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
     return fill
 
 
-@block_kernel.register
-def _(kernel: Product, points: NDArray[Any]) -> BlockKernel:
+def _product(kernel: Product, points: NDArray[Any]) -> BlockKernel:
     """A constant times a kernel, which is how `2.0 * RBF()` is written, costs one multiplication more than the kernel."""
     factors = [kernel.k1, kernel.k2]
     constants = [factor for factor in factors if isinstance(factor, ConstantKernel)]
     if len(constants) != 1:
-        return block_kernel.dispatch(Kernel)(kernel, points)
+        return _call(kernel, points)
     (other,) = (factor for factor in factors if factor is not constants[0])
     fill_other = block_kernel(other, points)
 
@@ -76,6 +82,9 @@ def _(kernel: Product, points: NDArray[Any]) -> BlockKernel:
         out *= constants[0].constant_value
 
     return fill
+
+
+EVALUATIONS.update({RBF: _rbf, Product: _product})
 
 
 def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,0 +1,41 @@
+# Two commands for newcomers: `make demo` and `make test`. Each creates .venv and installs what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test bench lint format clean
+
+demo: .venv/demo-installed
+	$(BIN)/python -m gpssl.experiments.demo --output results/demo
+
+test: lint
+	$(BIN)/python -m pytest -q
+
+lint: .venv/dev-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/dev-installed
+	$(BIN)/python -m benchmarks
+
+format: .venv/dev-installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv results
+
+.venv/demo-installed: .venv/created pyproject.toml constraints.txt
+	$(INSTALL) --editable ".[cli]"
+	touch $@
+
+.venv/dev-installed: .venv/created pyproject.toml constraints.txt
+	$(INSTALL) --editable ".[dev]"
+	touch $@
+
+.venv/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "gpssl needs Python 3.11 or newer; say which with: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	touch $@

@@ -1,0 +1,35 @@
+"""Data that several tests share. Arrays are read-only, so that a library which writes into its input fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer
+from sklearn.gaussian_process.kernels import RBF
+
+from gpssl.datasets import quadrant_circles
+from gpssl.kernels import NeighborRBF
+
+Array = NDArray[np.float64]
+
+
+def _read_only(X: Array) -> Array:
+    X.setflags(write=False)
+    return X
+
+
+@pytest.fixture(scope="session")
+def circles() -> Array:
+    return _read_only(quadrant_circles()[0])
+
+
+@pytest.fixture(scope="session")
+def circle_kernel(circles: Array) -> RBF:
+    """The paper's rule at neighborhood 10, isotropic."""
+    return NeighborRBF(per_column=False).resolve(circles)
+
+
+@pytest.fixture(scope="session")
+def breast_cancer() -> Array:
+    return _read_only(load_breast_cancer(return_X_y=True)[0].copy())

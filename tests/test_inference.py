@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.decomposition import KernelPCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF
+
+from gpssl import GPSSL
+from gpssl.inference import Mode, Sampling, Variational
+from gpssl.inference.diagnostics import effective_sample_size, split_r_hat
+from gpssl.inference.mode import spectral_mode
+from gpssl.inference.sampling import elliptical_slice_samples
+from gpssl.moments import Spectrum
+from gpssl.objective import Objective, represented_covariance
+
+Array = NDArray[np.float64]
+
+FALLING = Spectrum(0.3 ** np.arange(8), np.eye(8), residual=1e-4, tail_sum=0.0, tail_sum_of_squares=0.0)
+FLAT = Spectrum(np.linspace(0.12, 0.08, 12), np.eye(12), residual=1e-4, tail_sum=0.0, tail_sum_of_squares=0.0)
+SPECTRA = pytest.mark.parametrize("spectrum", [FALLING, FLAT], ids=["falling", "flat"])
+TEMPERATURES = pytest.mark.parametrize("temperature", [1.0, 0.1, 0.01, 1e-4, 1e-6])
+
+
+@SPECTRA
+@TEMPERATURES
+@pytest.mark.parametrize("n_components", [1, 3, 6])
+def test_variational_minimum_is_not_moved_by_rounding(spectrum: Spectrum, temperature: float, n_components: int) -> None:
+    """Moments that agree to 15 digits must give representations that agree to 8."""
+    objective = Objective(50, 10, temperature)
+    weights, value, report = Variational().infer(spectrum, objective, n_components, seed=0)
+    assert report.error < 1e-6
+    noise = 1 + 1e-15 * np.random.default_rng(0).standard_normal(spectrum.rank)
+    moved = Spectrum(spectrum.eigenvalues * noise, spectrum.basis, spectrum.residual, 0.0, 0.0)
+    other, other_value, _ = Variational().infer(moved, objective, n_components, seed=0)
+    scale = np.abs(weights.mean).max() + 1
+    np.testing.assert_allclose(other.mean, weights.mean, rtol=1e-8, atol=1e-8 * scale)
+    np.testing.assert_allclose(other.std, weights.std, rtol=1e-8)
+    assert other_value == pytest.approx(value, rel=1e-9)
+
+
+@SPECTRA
+@TEMPERATURES
+def test_variational_minimum_is_no_worse_than_from_random_starts(spectrum: Spectrum, temperature: float) -> None:
+    """Within two per cent: one that an asymmetric minimum has to be better by, and one that the draws may flatter it by."""
+    from gpssl.inference.minimisation import Minimisation, Start
+    from gpssl.objective import ExpectedVarianceLoss
+
+    objective = Objective(50, 10, temperature)
+    variance = ExpectedVarianceLoss(spectrum, np.arange(3), 2048, seed=1)  # the draws that judge
+    _, value, _ = Variational().infer(spectrum, objective, 3, seed=0)
+    rng = np.random.default_rng(0)
+    everything = np.ones((3, spectrum.rank), dtype=bool)
+    for _ in range(3):
+        mean = rng.standard_normal((3, spectrum.rank)) / np.sqrt(spectrum.eigenvalues) / 2
+        start = Start(mean, np.full_like(mean, 0.5), everything, std_is_free=True)
+        other = Minimisation(
+            lambda m, s: objective.expected(m, s, spectrum, variance), start, spectrum.eigenvalues, temperature
+        ).minimise(200)
+        assert value <= other.value * 1.02 + 1e-6
+
+
+def test_high_temperature_gives_the_prior() -> None:
+    weights, _, _ = Variational().infer(FLAT, Objective(50, 10, 1e5), 3, seed=0)
+    np.testing.assert_allclose(weights.mean, 0, atol=1e-3)
+    np.testing.assert_allclose(weights.std, 1, atol=1e-3)
+
+
+def test_no_losses_give_the_prior_exactly() -> None:
+    weights, value, _ = Variational().infer(FLAT, Objective(0, 0, 1.0), 3, seed=0)
+    np.testing.assert_allclose(weights.mean, 0, atol=1e-7)
+    np.testing.assert_allclose(weights.std, 1, rtol=1e-7)
+    assert value == pytest.approx(0, abs=1e-10)
+
+
+@SPECTRA
+@TEMPERATURES
+def test_spectral_mode_is_the_minimum_along_each_direction(spectrum: Spectrum, temperature: float) -> None:
+    objective = Objective(50, 10, temperature)
+    weights = spectral_mode(spectrum, objective, 3)
+    for j in range(3):
+
+        def density(size: float, j: int = j) -> float:
+            changed = weights.copy()
+            changed[j, j] = size
+            return float(objective.loss(represented_covariance(changed, spectrum)) + temperature / 2 * (changed**2).sum())
+
+        # A grid, then a search around its best point: the hinge makes the function nonconvex.
+        grid = np.linspace(0, 1.5 / np.sqrt(spectrum.eigenvalues[j]), 400)
+        best = grid[np.argmin([density(size) for size in grid])]
+        width = grid[1]
+        found = minimize_scalar(density, bounds=(max(0.0, best - width), best + width), method="bounded", options={"xatol": 1e-10})
+        assert density(weights[j, j]) <= found.fun + 1e-9
+
+
+@SPECTRA
+@TEMPERATURES
+def test_mode_is_no_worse_than_any_draw_or_start(spectrum: Spectrum, temperature: float) -> None:
+    objective = Objective(50, 10, temperature)
+    point, value, _ = Mode().infer(spectrum, objective, 3, seed=0)
+    covariance = represented_covariance(point.mean, spectrum)
+    assert value == pytest.approx(float(objective.loss(covariance)) + temperature / 2 * (point.mean**2).sum(), rel=1e-12)
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1e-3, 1e-1, 1.0):
+        near = point.mean + size * rng.standard_normal((200, *point.mean.shape))
+        density = objective.loss(represented_covariance(near, spectrum)) + temperature / 2 * (near**2).sum(axis=(1, 2))
+        assert density.min() >= value * 0.99 - 1e-9
+
+
+def test_proposition_1_negative_variance_gives_the_first_kernel_principal_component(circles: Array, circle_kernel: RBF) -> None:
+    """Minimise ½|v|² − c_V Var(f) with the paper's c_V = 1/(2λ₁), from a random start, by plain gradient descent."""
+    ssl = GPSSL(1, kernel=circle_kernel, inducing="all", random_state=0).fit(circles)
+    covariance, _ = ssl.moments_.covariance(ssl.features_)
+    variance_weight = 1 / (2 * np.linalg.eigvalsh(covariance)[-1])
+    v = np.random.default_rng(0).standard_normal(len(covariance))
+    for _ in range(3000):
+        v = v - 0.5 * (v - 2 * variance_weight * covariance @ v)
+    component = KernelPCA(1, kernel=circle_kernel).fit_transform(circles)[:, 0]
+    function = ssl.features_.project(circles, v[:, None])[:, 0]
+    assert abs(np.corrcoef(function, component)[0, 1]) > 0.9999
+
+
+@pytest.mark.parametrize("inference", ["mode", "variational"])
+def test_one_dimension_is_the_first_kernel_principal_component(circles: Array, circle_kernel: RBF, inference: str) -> None:
+    ssl = GPSSL(1, kernel=circle_kernel, inducing="all", inference=inference, random_state=0).fit(circles)
+    component = KernelPCA(1, kernel=circle_kernel).fit_transform(circles)[:, 0]
+    assert abs(np.corrcoef(ssl.transform(circles)[:, 0], component)[0, 1]) > 0.9999
+
+
+@pytest.mark.parametrize("inducing", ["all", "rows"])
+def test_at_low_temperature_the_mean_spans_the_leading_kernel_principal_components(
+    circles: Array, circle_kernel: RBF, inducing: str
+) -> None:
+    ssl = GPSSL(
+        4, kernel=circle_kernel, inducing=circles if inducing == "rows" else "all", temperature=1e-4, random_state=0
+    ).fit(circles)
+    components = KernelPCA(4, kernel=circle_kernel).fit_transform(circles)
+    mean = ssl.transform(circles)
+    bases = [np.linalg.qr(values - values.mean(axis=0))[0] for values in (mean, components)]
+    cosines = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+    assert cosines.min() > 0.9999
+
+
+def test_elliptical_slice_sampling_of_a_normal_likelihood_gives_the_normal_posterior() -> None:
+    """N(x; 0, I) N(x; 2, 0.5²): mean 1.6, variance 0.2 in each coordinate."""
+    rng = np.random.default_rng(0)
+    samples = elliptical_slice_samples(
+        lambda x: -0.5 * (((x - 2) / 0.5) ** 2).sum(axis=-1), np.zeros((50, 3)), 100, 2000, rng
+    )
+    size = effective_sample_size(samples)
+    error = np.sqrt(0.2 / size)
+    assert (np.abs(samples.mean(axis=(0, 1)) - 1.6) < 4 * error).all()
+    np.testing.assert_allclose(samples.var(axis=(0, 1)), 0.2, rtol=0.05)
+
+
+def test_sampling_agrees_with_importance_sampling() -> None:
+    """At weights that leave the posterior close to the prior, where importance sampling from the prior works."""
+    objective = Objective(5, 1, 1.0)
+    weights, mean_loss, report = Sampling(n_chains=20, n_samples=1000).infer(FLAT, objective, 2, seed=0)
+    assert report.r_hat < 1.05
+    assert report.loss_effective_sample_size > 1000
+    prior = np.random.default_rng(1).standard_normal((400_000, 2, 12))
+    losses = objective.loss(represented_covariance(prior, FLAT))
+    importance = np.exp(-losses)
+    importance /= importance.sum()
+    expected_loss = importance @ losses
+    spread = np.sqrt(importance @ (losses - expected_loss) ** 2)
+    assert mean_loss == pytest.approx(expected_loss, abs=4 * spread / np.sqrt(report.loss_effective_sample_size))
+    squares = np.einsum("s,sja->ja", importance, prior**2)
+    np.testing.assert_allclose((weights.draws**2).mean(axis=0), squares, atol=5 * np.sqrt(2 / 1000))
+
+
+def test_sampled_loss_is_below_what_the_best_normal_distribution_reaches() -> None:
+    """The exact posterior minimises E[ℓ] + τ KL over all distributions, so −τ log Z, its minimum, bounds the variational value.
+
+    log Z by annealed importance: d log Z / dβ = −E_β[ℓ], integrated over the inverse temperature β from 0 to 1/τ.
+    """
+    temperature = 0.5
+    _, variational_value, _ = Variational().infer(FLAT, Objective(5, 1, temperature), 2, seed=0)
+    nodes, node_weights = np.polynomial.legendre.leggauss(8)
+    betas = (nodes + 1) / 2 / temperature
+    losses = [Sampling(n_chains=20, n_samples=500).infer(FLAT, Objective(5, 1, 1 / beta), 2, seed=1)[1] for beta in betas]
+    exact_minimum = temperature * float(node_weights / 2 / temperature @ losses)
+    assert 0.5 * variational_value < exact_minimum < variational_value
+
+
+def test_unmixed_chains_are_reported(circles: Array) -> None:
+    with pytest.warns(ConvergenceWarning, match="have not mixed"):
+        ssl = GPSSL(5, inference=Sampling(n_chains=4, n_warmup=5, n_samples=20), random_state=0).fit(circles)
+    assert ssl.report_.r_hat > 1.05
+
+
+def test_sampling_carries_through_the_estimator(circles: Array) -> None:
+    sampling = Sampling(n_chains=8, n_samples=500)
+    ssl = GPSSL(2, temperature=1.0, variance_weight=5, covariance_weight=1, inference=sampling, random_state=0).fit(circles)
+    assert ssl.transform(circles).shape == ssl.std(circles).shape == (450, 2)
+    assert ssl.report_.r_hat < 1.05
+    assert np.isfinite(ssl.score(circles))
+
+
+@given(st.floats(-0.5, 0.95), st.integers(0, 100))
+@settings(max_examples=15, deadline=None)
+def test_effective_sample_size_of_an_autoregression(correlation: float, seed: int) -> None:
+    """n (1 − φ) / (1 + φ) for x_t = φ x_{t−1} + noise."""
+    rng = np.random.default_rng(seed)
+    chains = np.empty((8, 4000))
+    chains[:, 0] = rng.standard_normal(8)
+    for t in range(1, 4000):
+        chains[:, t] = correlation * chains[:, t - 1] + np.sqrt(1 - correlation**2) * rng.standard_normal(8)
+    expected = 8 * 4000 * (1 - correlation) / (1 + correlation)
+    assert float(effective_sample_size(chains)) == pytest.approx(expected, rel=0.4)
+    assert float(split_r_hat(chains)) == pytest.approx(1, abs=0.03)
+
+
+def test_r_hat_sees_chains_that_disagree_and_chains_that_drift() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((4, 1000))
+    assert split_r_hat(noise + np.arange(4)[:, None]) > 1.5
+    assert split_r_hat(noise + np.linspace(0, 5, 1000)) > 1.2
+    assert split_r_hat(np.ones((4, 1000))) == 1

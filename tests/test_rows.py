@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpssl.rows import as_object_rows, distinct_rows, hash_rows, map_on_threads, row_blocks
+
+
+@given(st.integers(0, 2**31 - 2), st.integers(1, 30))
+@settings(max_examples=30, deadline=None)
+def test_sample_does_not_depend_on_the_order_of_rows(seed: int, limit: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(3, size=(60, 2)).astype(float)
+    weight = rng.integers(0, 3, size=60).astype(float)
+    weight[0] = 1.0
+    order = rng.permutation(60)
+    one = distinct_rows(X, weight, limit=limit, seed=seed)
+    other = distinct_rows(X[order], weight[order], limit=limit, seed=seed)
+    np.testing.assert_array_equal(X[one.index], X[order][other.index])
+    np.testing.assert_array_equal(one.weight, other.weight)
+
+
+def test_weight_two_is_the_row_twice_for_any_limit() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 3))
+    weight = rng.integers(0, 4, size=500)
+    repeated = np.repeat(X, weight, axis=0)
+    for limit in (10, 100, 1000):
+        weighted = distinct_rows(X, weight.astype(float), limit=limit, seed=1)
+        plain = distinct_rows(repeated, np.ones(len(repeated)), limit=limit, seed=1)
+        np.testing.assert_array_equal(X[weighted.index], repeated[plain.index])
+        np.testing.assert_array_equal(weighted.weight, plain.weight)
+
+
+def test_sample_is_uniform_over_rows() -> None:
+    """Each of 200 rows is in a sample of 50 with probability 1/4."""
+    X = np.arange(200.0)[:, None]
+    counts = np.zeros(200)
+    for seed in range(2000):
+        counts[distinct_rows(X, np.ones(200), limit=50, seed=seed).index] += 1
+    # 2,000 draws with p = 1/4 have a standard deviation of 19.4; five of them for the worst of 200.
+    assert np.abs(counts - 500).max() < 100
+
+
+def test_equal_numbers_have_equal_hashes_and_others_do_not() -> None:
+    X = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])
+    hashes = hash_rows(X, seed=3)
+    assert hashes[0] == hashes[1] != hashes[2]
+    np.testing.assert_array_equal(hashes, hash_rows(X.astype(np.float32), seed=3))
+    assert len(np.unique(hash_rows(np.arange(100_000.0)[:, None], seed=3))) == 100_000
+
+
+def test_objects_hash_by_content() -> None:
+    rows = as_object_rows(["ab", "ba", "ab"])
+    hashes = hash_rows(rows, seed=0)
+    assert hashes[0] == hashes[2] != hashes[1]
+    graphs = as_object_rows([{"nodes": [1, 2]}, {"nodes": [1, 2]}, {"nodes": [2, 1]}])
+    hashes = hash_rows(graphs, seed=0)
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+@pytest.mark.parametrize(("n_rows", "size", "n_blocks"), [(0, 5, 0), (1, 5, 1), (10, 5, 2), (11, 5, 3)])
+def test_blocks_cover_each_row_once(n_rows: int, size: int, n_blocks: int) -> None:
+    blocks = list(row_blocks(n_rows, size))
+    assert len(blocks) == n_blocks
+    assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(n_rows))
+
+
+def test_map_on_threads_keeps_order_and_passes_errors_on() -> None:
+    parts = [slice(i, i + 1) for i in range(20)]
+    assert map_on_threads(lambda part: part.start, parts) == list(range(20))
+    with pytest.raises(ZeroDivisionError):
+        map_on_threads(lambda part: 1 / (part.start - 7), parts)
