@@ -142,7 +142,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPSSL:
         """Learn from unlabelled rows; `y` is ignored. Weight 2 is the row twice."""
         self._check_parameters()
-        rows = self._check_rows(X, reset=True)
+        rows = self._check_rows(X, reset=True, min_rows=2)
         weight = self._check_weights(sample_weight, rows)
         self._choose_features(rows, weight)
         self.moments_ = self._moments(rows, weight)
@@ -159,9 +159,10 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         first = not hasattr(self, "moments_")
-        rows = self._check_rows(X, reset=first)
+        rows = self._check_rows(X, reset=first, min_rows=1)
         weight = self._check_weights(sample_weight, rows)
         if first:
+            self._check_first_batch(rows)
             self._choose_features(rows, weight)
             self.moments_ = self._moments(rows, weight)
         else:
@@ -303,12 +304,12 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return moments_of_rows(self.features_, rows, weight, progress=progress)
 
     def _infer(self) -> None:
+        self._spectrum = Spectrum.of(self.moments_, self.features_)
         if self.moments_.weight < self.n_components:
             raise ValueError(
                 f"{self.moments_.weight:g} rows cannot show {self.n_components} uncorrelated dimensions. Give more rows, or lower "
                 "n_components."
             )
-        self._spectrum = Spectrum.of(self.moments_, self.features_)
         if self._spectrum.rank < self.n_components:
             warnings.warn(
                 f"The kernel sees only {self._spectrum.rank} direction(s) in these rows, too few for {self.n_components} uncorrelated "
@@ -357,17 +358,23 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _check_new_rows(self, X: Any) -> NDArray[Any]:
         return self._check_rows(X, reset=False)
 
-    def _check_rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
+    def _check_first_batch(self, rows: NDArray[Any]) -> None:
+        chosen_from_rows = self.inducing is None or isinstance(self.inducing, Integral | str)
+        if chosen_from_rows and len(rows) < max(2, self.n_components):
+            raise ValueError(
+                f"The first batch chooses the inducing points and has n_samples={len(rows)}, too few for {self.n_components} components. "
+                "Begin with a larger batch, or pass inducing points (and a kernel) to the constructor."
+            )
+
+    def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1) -> NDArray[Any]:
         kernel = self._kernel()
         if not kernel.requires_vector_input:
             rows = as_object_rows(X)
-            if len(rows) < 1 + reset:
-                raise ValueError(f"Found {len(rows)} rows; at least {1 + reset} are needed.")
+            if len(rows) < min_rows:
+                raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")
             return rows
         try:
-            return validate_data(
-                self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
-            )
+            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows)
         except (ValueError, TypeError) as error:
             if "convert" not in str(error) and "argument must be" not in str(error):
                 raise

@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from .kernels import BlockKernel, block_kernel
-from .rows import map_on_threads, row_blocks
+from .rows import in_double_precision, map_on_threads, row_blocks
 
 FIRST_JITTER = 1e-8
 JITTER_TRIES = 4
@@ -37,6 +37,7 @@ class Features:
     @classmethod
     def build(cls, kernel: Kernel, points: NDArray[Any]) -> Features:
         """Factorise the kernel matrix of the inducing points."""
+        points = in_double_precision(points)
         # k(U, U) with both arguments, so that white noise, which no two evaluations share, stays out of it.
         covariance = np.asarray(kernel(points, points), dtype=np.float64)
         if covariance.shape != (len(points), len(points)) or not np.isfinite(covariance).all():
@@ -107,11 +108,12 @@ class Features:
 
     def residual_covariance(self, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """k(x, y) − a(x)ᵀ a(y), what the features leave open. For few rows: the result is dense. [n, m]"""
+        X = in_double_precision(X)
         left = self.whiten(self.columns(X).T)
         if Y is None:
             return np.asarray(self.kernel(X), dtype=np.float64) - left.T @ left
         right = self.whiten(self.columns(Y).T)
-        return np.asarray(self.kernel(X, Y), dtype=np.float64) - left.T @ right
+        return np.asarray(self.kernel(X, in_double_precision(Y)), dtype=np.float64) - left.T @ right
 
 
 def stable_cholesky(covariance: NDArray[np.float64], scale: float | None = None) -> tuple[NDArray[np.float64], float]:

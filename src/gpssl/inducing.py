@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from .kernels import block_kernel, kernel_diagonal
-from .rows import DistinctRows, distinct_rows
+from .rows import DistinctRows, distinct_rows, in_double_precision
 
 MIN_CANDIDATES = 2048
 CANDIDATES_PER_POINT = 4
@@ -36,7 +36,7 @@ def sample_candidates(
     """Distinct rows from which to choose `n_points`: all of them while they are few, else a seeded sample."""
     limit = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * n_points)
     distinct: DistinctRows = distinct_rows(X, sample_weight, limit=limit, seed=seed)
-    rows = X[distinct.index]
+    rows = in_double_precision(X[distinct.index])
     prior_variance = kernel_diagonal(kernel, rows)
     few = rows[:NUGGET_ROWS]
     shared = np.diagonal(np.asarray(kernel(few, few), dtype=np.float64))

@@ -36,6 +36,11 @@ def as_object_rows(X: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     return rows
 
 
+def in_double_precision(X: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as float64, without a copy where they are; objects as they are."""
+    return np.asarray(X, dtype=np.float64) if X.dtype.kind in "fiub" else X
+
+
 def distinct_rows(X: NDArray[Any], sample_weight: NDArray[np.float64], *, limit: int, seed: int) -> DistinctRows:
     """At most `limit` distinct rows of positive weight, the same ones in the same order for any order of the rows.
 

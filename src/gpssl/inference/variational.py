@@ -27,6 +27,7 @@ ADVANTAGE = 0.01
 WORTH_TRYING = 0.05
 JUDGING_DRAWS = 2048
 DRAW_FACTORS = (1, 8, 64)
+MOST_NUMBERS_DRAWN = 50_000
 
 
 class OptimisationReport(NamedTuple):
@@ -75,7 +76,8 @@ class Variational(BaseEstimator):
             # The draws that were minimised over flatter the minimum. It is judged on others; where those disagree, as they may
             # where no covariance loss keeps the widths small, more draws are needed.
             value = objective.expected(minimum.mean, minimum.std, spectrum, judge).value
-            if value - minimum.value <= ADVANTAGE * value:
+            too_many = factor * self.n_draws * spectrum.rank > MOST_NUMBERS_DRAWN
+            if value - minimum.value <= ADVANTAGE * value or too_many:
                 break
         _warn_if_stalled(minimum)
         return GaussianWeights(minimum.mean, minimum.std), value, report

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product
 
+from ..rows import in_double_precision
+
 BlockKernel = Callable[[NDArray[Any], NDArray[np.float64]], None]
 """Writes k(X, U) for a block X of n rows into an array. [n, M]"""
 
@@ -34,7 +36,7 @@ def _call(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
     """What works for every kernel."""
 
     def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
-        out[...] = kernel(X, points)
+        out[...] = kernel(in_double_precision(X), points)
 
     return fill
 
@@ -59,7 +61,7 @@ def _rbf(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
         np.einsum("nd,nd->n", left[:, :n_columns], left[:, :n_columns], out=left[:, n_columns])
         left[:, n_columns] *= -0.5
         if not left[:, n_columns].min() > -LARGEST_HALF_NORM:
-            out[...] = kernel(np.asarray(X, dtype=np.float64), points)
+            out[...] = kernel(in_double_precision(X), points)
             return
         np.matmul(left, right, out=out)
         np.minimum(out, 0.0, out=out)
@@ -89,7 +91,7 @@ EVALUATIONS.update({RBF: _rbf, Product: _product})
 
 def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
     """k(x, x) for each row, checked: one finite, non-negative number a row. [n]"""
-    diagonal = np.asarray(kernel.diag(rows), dtype=np.float64)
+    diagonal = np.asarray(kernel.diag(in_double_precision(rows)), dtype=np.float64)
     if diagonal.ndim != 1:
         raise ValueError(
             f"The kernel {kernel} returns an array of shape {diagonal.shape} as the diagonal of {len(rows)} rows, where one "

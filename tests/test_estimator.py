@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.gaussian_process import kernels as sk
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.estimator_checks import check_estimator
+from threadpoolctl import threadpool_limits
+
+from gpssl import GPSSL, Moments
+from gpssl.inference import Mode, Variational
+from gpssl.kernels import NeighborRBF
+
+Array = NDArray[np.float64]
+
+
+def assert_same(one: GPSSL, other: GPSSL, X: Array, rtol: float = 1e-8) -> None:
+    """The same posterior: means, standard deviations and objective."""
+    mean = one.transform(X)
+    np.testing.assert_allclose(other.transform(X), mean, rtol=rtol, atol=rtol * np.abs(mean).max())
+    np.testing.assert_allclose(other.std(X), one.std(X), rtol=rtol)
+    assert other.objective_ == pytest.approx(one.objective_, rel=rtol)
+
+
+# scikit-learn's contract
+
+
+def test_check_estimator_without_expected_failures() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)
+        # Two of the checks fit five components to four distinct rows, and are told so.
+        warnings.filterwarnings("ignore", "The kernel sees only 3 direction")
+        results = check_estimator(GPSSL())
+    assert {result["status"] for result in results} <= {"passed", "skipped"}
+    assert sum(result["status"] == "passed" for result in results) > 45
+
+
+def test_fit_does_not_change_constructor_arguments(circles: Array) -> None:
+    kernel, inference = 2.0 * NeighborRBF(20) + sk.WhiteKernel(0.1), Variational(64)
+    ssl = GPSSL(2, kernel=kernel, inference=inference, inducing=circles[:50], residual_tolerance=0.1)
+    before = pickle.dumps((kernel.get_params(), inference.get_params()))
+    ssl.fit(circles)
+    assert ssl.kernel is kernel
+    assert ssl.inference is inference
+    assert pickle.dumps((kernel.get_params(), inference.get_params())) == before
+
+
+def test_clone_and_pickle_round_trips(circles: Array) -> None:
+    ssl = GPSSL(3, kernel=NeighborRBF(20), random_state=0).fit(circles)
+    copy = pickle.loads(pickle.dumps(ssl))
+    np.testing.assert_array_equal(copy.transform(circles), ssl.transform(circles))
+    np.testing.assert_array_equal(copy.sample(circles[:5], 2), ssl.sample(circles[:5], 2))
+    fresh = clone(ssl)
+    assert not hasattr(fresh, "moments_")
+    np.testing.assert_array_equal(fresh.fit(circles).transform(circles), ssl.transform(circles))
+
+
+def test_same_seed_same_bytes(circles: Array) -> None:
+    one, two = (GPSSL(3, random_state=7).fit(circles) for _ in range(2))
+    assert one.transform(circles).tobytes() == two.transform(circles).tobytes()
+    assert one.std(circles).tobytes() == two.std(circles).tobytes()
+
+
+def test_fit_transform_equals_fit_then_transform(circles: Array) -> None:
+    np.testing.assert_array_equal(
+        GPSSL(3, random_state=0).fit_transform(circles), GPSSL(3, random_state=0).fit(circles).transform(circles)
+    )
+
+
+def test_pandas_in_and_out(breast_cancer: Array) -> None:
+    frame = pd.DataFrame(breast_cancer, columns=[f"c{i}" for i in range(30)])
+    ssl = GPSSL(2, random_state=0).set_output(transform="pandas").fit(frame)
+    out = ssl.transform(frame)
+    assert list(out.columns) == list(ssl.get_feature_names_out()) == ["gpssl0", "gpssl1"]
+    assert list(ssl.feature_names_in_) == list(frame.columns)
+    assert ssl.std(frame).shape == (569, 2)
+    assert ssl.draw_functions(3)(frame).shape == (3, 569, 2)
+
+
+def test_works_in_pipelines_and_grid_search(breast_cancer: Array) -> None:
+    y = np.arange(len(breast_cancer)) % 2
+    pipeline = make_pipeline(StandardScaler(), GPSSL(2, random_state=0), LogisticRegression())
+    grid = {"gpssl__n_components": [1, 2], "gpssl__kernel__neighborhood": [10, 20], "gpssl__inference__n_draws": [64]}
+    pipeline.set_params(gpssl__kernel=NeighborRBF(), gpssl__inference=Variational())
+    search = GridSearchCV(pipeline, grid, cv=2).fit(breast_cancer[:100], y[:100])
+    assert search.best_params_["gpssl__n_components"] in (1, 2)
+
+
+def test_html_and_text_representations() -> None:
+    ssl = GPSSL(3, kernel=NeighborRBF(20))
+    assert "neighborhood=20" in repr(ssl)
+    assert "GPSSL" in estimator_html_repr(ssl)
+
+
+def test_progress_on_request(circles: Array, capsys: pytest.CaptureFixture[str]) -> None:
+    GPSSL(2, random_state=0, verbose=True).fit(circles)
+    error = capsys.readouterr().err
+    assert "inducing points" in error
+    assert "450 of 450 rows" in error
+    assert "objective" in error
+    GPSSL(2, random_state=0).fit(circles)
+    assert capsys.readouterr() == ("", "")
+
+
+# The same answer however the rows come
+
+
+@pytest.mark.parametrize("n_blocks", [1, 7, 64])
+def test_chunks_do_not_matter(circles: Array, n_blocks: int) -> None:
+    whole = GPSSL(5, random_state=0).fit(circles)
+    parts = GPSSL(5, kernel=whole.kernel_, inducing=whole.inducing_points_, random_state=0)
+    for part in np.array_split(circles, n_blocks):
+        parts.partial_fit(part)
+    assert_same(whole, parts, circles)
+
+
+def test_order_of_rows_does_not_matter(circles: Array, breast_cancer: Array) -> None:
+    for X in (circles, breast_cancer):
+        order = np.random.default_rng(0).permutation(len(X))
+        assert_same(GPSSL(5, random_state=0).fit(X), GPSSL(5, random_state=0).fit(X[order]), X)
+
+
+def test_number_of_threads_does_not_matter(circles: Array, breast_cancer: Array) -> None:
+    for X in (circles, breast_cancer):
+        fits = []
+        for n_threads in (1, 2):
+            with threadpool_limits(n_threads):
+                fits.append(GPSSL(5, random_state=0).fit(X))
+        assert_same(*fits, X)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_count_as_repetitions(circles: Array, seed: int) -> None:
+    weight = np.random.default_rng(seed).integers(0, 4, size=len(circles))
+    weighted = GPSSL(5, random_state=0).fit(circles, sample_weight=weight)
+    repeated = GPSSL(5, random_state=0).fit(np.repeat(circles, weight, axis=0))
+    assert weighted.temperature_ == repeated.temperature_ == 1 / weight.sum()
+    assert_same(weighted, repeated, circles)
+
+
+@given(st.lists(st.integers(1, 449), min_size=1, max_size=5, unique=True))
+@settings(max_examples=10, deadline=None)
+def test_partial_fit_in_any_split_equals_fit(cuts: list[int]) -> None:
+    from gpssl.datasets import quadrant_circles
+
+    X = quadrant_circles()[0]
+    whole = GPSSL(3, random_state=0).fit(X)
+    parts = GPSSL(3, kernel=whole.kernel_, inducing=whole.inducing_points_, random_state=0)
+    for part in np.split(X, sorted(cuts)):
+        parts.partial_fit(part)
+    assert_same(whole, parts, X)
+
+
+@given(st.floats(1e-8, 1e8), st.floats(-1e3, 1e3))
+@settings(max_examples=10, deadline=None)
+def test_units_and_origin_do_not_matter(scale: float, shift: float) -> None:
+    from gpssl.datasets import quadrant_circles
+
+    X = quadrant_circles()[0]
+    moved = (X + shift) * scale
+    kernel = sk.RBF(0.8)
+    one = GPSSL(3, kernel=kernel, inducing=X[::5], random_state=0).fit(X)
+    other = GPSSL(3, kernel=sk.RBF(0.8 * scale), inducing=moved[::5], random_state=0).fit(moved)
+    np.testing.assert_allclose(other.std(moved), one.std(X), rtol=1e-5)
+    np.testing.assert_allclose(np.abs(other.transform(moved)), np.abs(one.transform(X)), atol=1e-4)
+
+
+def test_partial_fit_after_use_learns_more(circles: Array) -> None:
+    ssl = GPSSL(2, kernel=sk.RBF(1.0), inducing=circles[::3], random_state=0).partial_fit(circles[:225])
+    early = ssl.transform(circles)
+    late = ssl.partial_fit(circles[225:]).transform(circles)
+    assert not np.allclose(early, late)
+    assert_same(GPSSL(2, kernel=sk.RBF(1.0), inducing=circles[::3], random_state=0).fit(circles), ssl, circles)
+
+
+def test_two_sites_share_moments_and_no_rows(circles: Array, tmp_path: Path) -> None:
+    """Fit at one site, send kernel and inducing points to another, add what comes back."""
+    here = GPSSL(3, random_state=0).fit(circles)
+    there = GPSSL(3, kernel=here.kernel_, inducing=here.inducing_points_, random_state=0).fit(circles[:100] * 0.9)
+    there.moments_.save(tmp_path / "there.npz")
+    both = here.refit(moments=here.moments_ + Moments.load(tmp_path / "there.npz"))
+    rows = np.vstack([circles, circles[:100] * 0.9])
+    together = GPSSL(3, kernel=here.kernel_, inducing=here.inducing_points_, random_state=0).fit(rows)
+    assert_same(together, both, circles)
+
+
+# Refitting
+
+
+def test_refit_equals_fit_and_leaves_the_original_alone(circles: Array) -> None:
+    ssl = GPSSL(5, random_state=0).fit(circles)
+    before = ssl.transform(circles)
+    changes: dict[str, Any]
+    for changes in (
+        {"n_components": 2},
+        {"temperature": 0.01},
+        {"variance_weight": 20.0, "covariance_weight": 5.0},
+        {"inference": "mode"},
+    ):
+        refitted = ssl.refit(**changes)
+        fitted = GPSSL(**{"n_components": 5, "random_state": 0, **changes}).fit(circles)
+        assert_same(fitted, refitted, circles)
+        assert refitted.get_params()["n_components"] == changes.get("n_components", 5)
+    np.testing.assert_array_equal(ssl.transform(circles), before)
+
+
+def test_refit_says_what_it_cannot_change(circles: Array) -> None:
+    ssl = GPSSL(2, random_state=0).fit(circles)
+    with pytest.raises(ValueError, match="cannot change kernel"):
+        ssl.refit(kernel=sk.RBF())
+    with pytest.raises(ValueError, match="n_components must be a whole number"):
+        ssl.refit(n_components=0)
+
+
+# Score
+
+
+def test_score_on_the_training_rows_is_the_negative_objective(circles: Array) -> None:
+    for temperature in (1.0, 1 / 450):
+        ssl = GPSSL(3, temperature=temperature, random_state=0).fit(circles)
+        assert -ssl.score(circles) == pytest.approx(ssl.objective_, rel=0.01)
+    mode = GPSSL(3, inference="mode", random_state=0).fit(circles)
+    assert -mode.score(circles) == pytest.approx(mode.objective_, rel=0.01)
+
+
+def test_score_on_new_rows_prefers_rows_of_the_same_kind(circles: Array) -> None:
+    from gpssl.datasets import quadrant_circles
+
+    ssl = GPSSL(3, random_state=0).fit(circles)
+    similar = quadrant_circles(seed=1)[0]
+    assert ssl.score(similar) > ssl.score(similar * 0.2)
+
+
+# Kernels
+
+
+ALL_KERNELS = [
+    sk.RBF(0.8),
+    sk.RBF([0.8, 1.2]),
+    sk.Matern(1.0, nu=0.5),
+    sk.Matern(1.0, nu=1.5),
+    sk.Matern(1.0, nu=2.5),
+    sk.RationalQuadratic(1.0, 0.5),
+    sk.DotProduct(1.0) ** 3,
+    sk.ConstantKernel(2.0) * sk.RBF(0.8),
+    sk.RBF(0.8) + sk.WhiteKernel(0.1),
+    sk.RBF(0.5) * sk.Matern(2.0) + sk.ConstantKernel(0.5),
+    sk.PairwiseKernel(metric="laplacian", gamma=0.5),
+    sk.PairwiseKernel(metric="rbf", gamma=0.5),
+    sk.PairwiseKernel(metric="polynomial", gamma=0.5),
+    sk.Exponentiation(sk.RationalQuadratic(), 2),
+    2.0 * NeighborRBF(20) + sk.WhiteKernel(0.1),
+]
+
+
+@pytest.mark.parametrize("kernel", ALL_KERNELS, ids=str)
+def test_every_kernel_of_scikit_learn_works(kernel: sk.Kernel, circles: Array) -> None:
+    ssl = GPSSL(2, kernel=kernel, inducing=circles[::2], residual_tolerance=0.2, random_state=0).fit(circles)
+    mean, std = ssl.transform(circles), ssl.std(circles)
+    assert np.isfinite(mean).all()
+    assert (std > 0).all()
+    # Unit variance in each dimension, little correlation: what the losses ask for.
+    covariance = np.cov(mean.T)
+    assert (np.sqrt(covariance.diagonal()) > 0.8).all()
+    assert abs(covariance[0, 1]) < 0.2
+
+
+def test_periodic_kernel_in_one_column() -> None:
+    X = np.sort(np.random.default_rng(0).uniform(0, 10, 200))[:, None]
+    ssl = GPSSL(2, kernel=sk.ExpSineSquared(1.0, 2.0), random_state=0).fit(X)
+    np.testing.assert_allclose(ssl.transform(X + 2.0), ssl.transform(X), atol=1e-6)
+
+
+class SharedLetters(sk.GenericKernelMixin, sk.Kernel):
+    """k(x, y) = Σ over letters of count in x × count in y, plus 1: a kernel for strings."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
+        Y = X if Y is None else Y
+        return np.array([[1.0 + sum(x.count(c) * y.count(c) for c in set(x)) for y in Y] for x in X])
+
+    def diag(self, X: Any) -> Array:
+        return np.array([self([x])[0, 0] for x in X])
+
+    def is_stationary(self) -> bool:
+        return False
+
+
+def test_strings_with_a_kernel_for_strings() -> None:
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("ab" if i % 2 else "cd"), size=6)) for i in range(80)]
+    ssl = GPSSL(2, kernel=SharedLetters(), random_state=0).fit(words)
+    mean = ssl.transform(words)
+    assert mean.shape == (80, 2)
+    kinds = np.arange(80) % 2
+    assert abs(np.corrcoef(mean[:, 0], kinds)[0, 1]) > 0.95
+    functions = ssl.draw_functions(4)
+    np.testing.assert_allclose(functions(words[3:5]), functions(words)[:, 3:5], atol=1e-6)
+
+
+def test_float32_rows_give_the_same_representation(circles: Array) -> None:
+    single = circles.astype(np.float32)
+    one, other = GPSSL(3, random_state=0).fit(single), GPSSL(3, random_state=0).fit(single.astype(np.float64))
+    assert_same(one, other, single)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_components": 0}, "n_components must be a whole number of at least 1"),
+        ({"n_components": 2.5}, "n_components must be a whole number"),
+        ({"n_components": True}, "n_components"),
+        ({"temperature": -1.0}, 'temperature must be a number above 0 or "auto"'),
+        ({"temperature": 0}, "temperature"),
+        ({"temperature": np.nan}, "temperature"),
+        ({"temperature": "hot"}, "temperature"),
+        ({"variance_weight": -1}, "variance_weight"),
+        ({"covariance_weight": np.inf}, "covariance_weight"),
+        ({"inducing": 0}, "inducing must be a whole number of at least 1"),
+        ({"inducing": "some"}, '"all"'),
+        ({"inducing": np.zeros((3, 5))}, "2 features"),
+        ({"max_inducing": 0}, "max_inducing"),
+        ({"residual_tolerance": -1}, "residual_tolerance"),
+        ({"inference": "guess"}, "variational, sampling, mode"),
+        ({"kernel": sk.PairwiseKernel(metric="sigmoid")}, "not positive semi-definite"),
+        ({"kernel": sk.PairwiseKernel(metric="sigmoid", gamma=-1)}, "not positive semi-definite"),
+        ({"kernel": sk.CompoundKernel([sk.RBF(), sk.RBF()])}, "CompoundKernel"),
+        ({"kernel": sk.ConstantKernel()}, "nothing to learn"),
+        ({"kernel": NeighborRBF(-3)}, "neighborhood must be a positive number"),
+    ],
+)
+def test_bad_parameters_get_a_sentence(circles: Array, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GPSSL(**{"n_components": 2, **parameters}).fit(circles)
+
+
+def test_kernel_that_is_no_kernel_gets_a_sentence(circles: Array) -> None:
+    with pytest.raises(TypeError, match="kernel must be a kernel object"):
+        GPSSL(2, kernel="rbf").fit(circles)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.array([[1.0, np.nan], [2.0, 3.0], [3.0, 1.0]]), "NaN"),
+        (np.array([[1.0, np.inf], [2.0, 3.0], [3.0, 1.0]]), "infinity"),
+        (np.ones((1, 2)), "minimum of 2"),
+        (np.random.default_rng(0).standard_normal((4, 2)), "4 rows cannot show 5 uncorrelated dimensions"),
+        (np.ones((50, 2)), "All rows look the same"),
+        (np.zeros((50, 2)), "All rows look the same"),
+        (np.empty((0, 2)), "0 sample"),
+        (np.ones(5), "2D array"),
+    ],
+)
+def test_bad_rows_get_a_sentence(X: Array, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GPSSL(5).fit(X)
+
+
+def test_text_with_a_kernel_for_numbers_gets_a_sentence() -> None:
+    with pytest.raises(ValueError, match="works on numbers: encode such columns"):
+        GPSSL(2).fit([["red", "1"], ["green", "2"], ["blue", "3"]])
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.full(450, -1.0), "[Nn]egative"),
+        (np.zeros(450), "zero"),
+        (np.full(450, 1 / 450), "A weight counts rows"),
+        (np.full(450, np.nan), "NaN"),
+        (np.ones(3), "sample_weight.shape"),
+    ],
+)
+def test_bad_weights_get_a_sentence(circles: Array, weight: Array, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GPSSL(2, kernel=sk.RBF(), inducing=circles[:20]).fit(circles, sample_weight=weight)
+
+
+@pytest.mark.parametrize("method", ["transform", "std", "sample", "score", "draw_functions", "refit"])
+def test_calling_before_fit_gets_a_sentence(circles: Array, method: str) -> None:
+    arguments = () if method in ("draw_functions", "refit") else (circles,)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(GPSSL(), method)(*arguments)
+    assert not hasattr(GPSSL(), "posterior_")
+
+
+@pytest.mark.parametrize("method", ["transform", "std", "sample", "score", "partial_fit"])
+def test_wrong_number_of_columns_gets_a_sentence(circles: Array, method: str) -> None:
+    ssl = GPSSL(2, random_state=0).fit(circles)
+    with pytest.raises(ValueError, match="X has 3 features, but GPSSL is expecting 2"):
+        getattr(ssl, method)(np.zeros((4, 3)))
+    assert ssl.transform(circles).shape == (450, 2), "a refused call must lose nothing"
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-30, 1e30, 1e150])
+def test_values_of_any_size(circles: Array, size: float) -> None:
+    plain, scaled = GPSSL(2, random_state=0).fit(circles), GPSSL(2, random_state=0).fit(circles * size)
+    assert np.isfinite(scaled.std(circles * size)).all()
+    # The sample of rows is chosen by content, so the inducing points differ, and the representation a little.
+    difference = np.abs(np.abs(scaled.transform(circles * size)) - np.abs(plain.transform(circles)))
+    assert difference.max() < 0.2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        fixed = GPSSL(2, kernel=sk.RBF(1.0), random_state=0)
+        try:
+            assert np.isfinite(fixed.fit(circles * size).std(circles)).all()
+        except ValueError as error:
+            assert "All rows look the same" in str(error)  # noqa: PT017  (either is right, a NaN is not)
+
+
+def test_mixed_sizes_and_constant_columns(circles: Array) -> None:
+    X = np.column_stack([circles * [1e-9, 1e9], np.full(450, 3.0), np.zeros(450)])
+    ssl = GPSSL(2, random_state=0).fit(X)
+    np.testing.assert_allclose(np.std(ssl.transform(X), axis=0), 1, atol=0.1)
+
+
+def test_duplicated_rows_are_no_problem(circles: Array) -> None:
+    ssl = GPSSL(2, random_state=0).fit(np.repeat(circles[:30], 20, axis=0))
+    assert np.isfinite(ssl.transform(circles)).all()
+    assert len(ssl.inducing_points_) <= 30
+
+
+def test_too_few_directions_are_reported() -> None:
+    X = np.random.default_rng(0).standard_normal((100, 2))
+    with pytest.warns(UserWarning, match="sees only 2 direction"):
+        ssl = GPSSL(4, kernel=sk.DotProduct(), random_state=0).fit(X)
+    assert np.isfinite(ssl.transform(X)).all()
+
+
+def test_inference_objects_are_accepted(circles: Array) -> None:
+    assert GPSSL(2, inference=Mode(), random_state=0).fit(circles).transform(circles).shape == (450, 2)
