@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)  # small matrices: a second thread costs more than it brings
 
 
 def rbf(X: Array, Y: Array, lengthscale: float) -> Array:

@@ -21,7 +21,7 @@ from .moments import Moments, Spectrum, moments_of_rows
 from .objective import Objective
 from .posterior import FunctionDraws, Posterior
 from .progress import Progress, announce
-from .rows import as_object_rows
+from .rows import as_object_rows, one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -285,8 +285,9 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _choose_features(self, rows: NDArray[Any], weight: Array) -> None:
         self._seed = _seed_from(self.random_state)
-        self.kernel_ = resolve_kernel(self._kernel(), rows, weight, self._seed)
-        self.features_ = Features.build(self.kernel_, self._inducing_points(rows, weight))
+        with one_blas_thread():
+            self.kernel_ = resolve_kernel(self._kernel(), rows, weight, self._seed)
+            self.features_ = Features.build(self.kernel_, self._inducing_points(rows, weight))
         announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
 
     def _inducing_points(self, rows: NDArray[Any], weight: Array) -> NDArray[Any]:
@@ -304,7 +305,16 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return moments_of_rows(self.features_, rows, weight, progress=progress)
 
     def _infer(self) -> None:
-        self._spectrum = Spectrum.of(self.moments_, self.features_)
+        with one_blas_thread():
+            self._spectrum = Spectrum.of(self.moments_, self.features_)
+            self._check_spectrum()
+            weights, self.objective_, self.report_ = self._inference().infer(
+                self._spectrum, self._objective(), int(self.n_components), self._seed
+            )
+        self._posterior = Posterior(self.features_, self._spectrum.learnt_basis, weights)
+        announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
+
+    def _check_spectrum(self) -> None:
         if self.moments_.weight < self.n_components:
             raise ValueError(
                 f"{self.moments_.weight:g} rows cannot show {self.n_components} uncorrelated dimensions. Give more rows, or lower "
@@ -315,14 +325,8 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"The kernel sees only {self._spectrum.rank} direction(s) in these rows, too few for {self.n_components} uncorrelated "
                 "dimensions. Lower n_components, or choose a kernel that sees more.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        method = self._inference()
-        weights, self.objective_, self.report_ = method.infer(
-            self._spectrum, self._objective(), int(self.n_components), self._seed
-        )
-        self._posterior = Posterior(self.features_, self._spectrum.learnt_basis, weights)
-        announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
 
     def _forget_posterior(self) -> None:
         for name in ("_posterior", "_spectrum", "objective_", "report_"):

@@ -6,6 +6,7 @@ import hashlib
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -103,13 +104,18 @@ def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """For work on small matrices: a second thread brings nothing there, waits for a busy core, and changes the last digits."""
+    return threadpool_limits(limits=1)
+
+
 def map_on_threads(function: Callable[[slice], Result], parts: Sequence[slice]) -> list[Result]:
     """`function` of each part, on as many threads as BLAS would use, with BLAS held to one thread in each.
 
     The result does not depend on the number of threads: each part is computed by one thread from start to end.
     """
     n_threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         if n_threads == 1 or len(parts) == 1:
             return [function(part) for part in parts]
         with ThreadPoolExecutor(n_threads) as executor:

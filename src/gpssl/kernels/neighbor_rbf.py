@@ -47,7 +47,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         *,
         reduce: Literal["max", "median"] = "max",
         per_column: bool = True,
-        max_rows: int = 2000,
+        max_rows: int = 1000,
     ) -> None:
         self.neighborhood = neighborhood
         self.reduce = reduce

@@ -1,0 +1,92 @@
+"""Which room is whose: data flow down this list, and no import goes up."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "gpssl"
+
+ORDER = [
+    "progress",
+    "rows",
+    "kernels",
+    "inducing",
+    "features",
+    "moments",
+    "objective",
+    "inference",
+    "posterior",
+    "estimator",
+    "__init__",
+    "datasets",
+    "plots",
+    "experiments",
+]
+
+
+def room(path: Path) -> str:
+    """The first part of a module's name."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """Rooms of the package that a module imports from."""
+    folder = path.relative_to(PACKAGE).parts[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level > 0:
+            base = folder[: len(folder) - node.level + 1]
+            parts = (*base, *(node.module or "").split("."))
+            named = [part for part in parts if part]
+            found |= {named[0]} if named else {alias.name if (PACKAGE / alias.name).exists() else "" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "gpssl":
+            pytest.fail(f"{path} imports its own package by name")
+    return {name or "__init__" for name in found}
+
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_import_goes_up(path: Path) -> None:
+    here = ORDER.index(room(path))
+    for name in imported_rooms(path):
+        assert ORDER.index(name) <= here, f"{path.name} may not import {name}"
+
+
+def test_core_needs_only_its_dependencies() -> None:
+    allowed = {"numpy", "scipy", "sklearn", "threadpoolctl", "gpssl"}
+    core = [path for path in MODULES if room(path) not in ("plots", "experiments")]
+    standard = __import__("sys").stdlib_module_names
+    for path in core:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            for name in names:
+                assert name.split(".")[0] in allowed | set(standard), f"{path.name} imports {name}"
+
+
+def test_code_blocks_of_the_readme_run() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert blocks
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+
+
+def test_readme_s_commands_are_targets_of_the_makefile() -> None:
+    commands = set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text()))
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert {"demo", "test"} <= commands <= targets
+
+
+def test_changelog_and_citation_name_the_version() -> None:
+    version = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    assert version is not None
+    assert f"## {version[1]}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {version[1]}" in (ROOT / "CITATION.cff").read_text()
