@@ -65,7 +65,7 @@ class PaperGPSSL:
     jitter: float = 1e-8
 
     def __post_init__(self) -> None:
-        n_rows, n_points = self.Kxu.shape
+        n_points = self.Kxu.shape[1]
         factor = np.linalg.cholesky(self.Kuu + self.jitter * np.eye(n_points))
         # f(X) | u = Kxu Kuu⁻¹ u = A v with u = L v
         A = np.linalg.solve(factor, self.Kxu.T).T
@@ -103,9 +103,7 @@ class PaperGPSSL:
         """Monte Carlo estimate of E[ℓ] + τ KL, and its standard error."""
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
-            losses = torch.cat(
-                [self.losses(self.sample_representations(256, generator)) for _ in range(n_samples // 256)]
-            ).numpy()
+            losses = torch.cat([self.losses(self.sample_representations(256, generator)) for _ in range(n_samples // 256)]).numpy()
             divergence = float(self.divergence())
         return float(losses.mean()) + self.temperature * divergence, float(losses.std() / np.sqrt(len(losses)))
 

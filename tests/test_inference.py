@@ -20,7 +20,7 @@ from gpssl.objective import Objective, represented_covariance
 
 Array = NDArray[np.float64]
 
-FALLING = Spectrum(0.3 ** np.arange(8), np.eye(8), residual=1e-4, tail_sum=0.0, tail_sum_of_squares=0.0)
+FALLING = Spectrum(np.power(0.3, np.arange(8.0)), np.eye(8), residual=1e-4, tail_sum=0.0, tail_sum_of_squares=0.0)
 FLAT = Spectrum(np.linspace(0.12, 0.08, 12), np.eye(12), residual=1e-4, tail_sum=0.0, tail_sum_of_squares=0.0)
 SPECTRA = pytest.mark.parametrize("spectrum", [FALLING, FLAT], ids=["falling", "flat"])
 TEMPERATURES = pytest.mark.parametrize("temperature", [1.0, 0.1, 0.01, 1e-4, 1e-6])
@@ -58,9 +58,9 @@ def test_variational_minimum_is_no_worse_than_from_random_starts(spectrum: Spect
     for _ in range(2):
         mean = rng.standard_normal((3, spectrum.rank)) / np.sqrt(spectrum.eigenvalues) / 2
         start = Start(mean, np.full_like(mean, 0.5), everything, std_is_free=True)
-        other = Minimisation(
-            lambda m, s: objective.expected(m, s, spectrum, variance), start, spectrum.eigenvalues, temperature
-        ).minimise(150)
+        other = Minimisation(lambda m, s: objective.expected(m, s, spectrum, variance), start, spectrum.eigenvalues, temperature).minimise(
+            150
+        )
         assert value <= other.value * 1.02 + 1e-6
 
 
@@ -135,9 +135,7 @@ def test_one_dimension_is_the_first_kernel_principal_component(circles: Array, c
 def test_at_low_temperature_the_mean_spans_the_leading_kernel_principal_components(
     circles: Array, circle_kernel: RBF, inducing: str
 ) -> None:
-    ssl = GPSSL(
-        4, kernel=circle_kernel, inducing=circles if inducing == "rows" else "all", temperature=1e-4, random_state=0
-    ).fit(circles)
+    ssl = GPSSL(4, kernel=circle_kernel, inducing=circles if inducing == "rows" else "all", temperature=1e-4, random_state=0).fit(circles)
     components = KernelPCA(4, kernel=circle_kernel).fit_transform(circles)
     mean = ssl.transform(circles)
     bases = [np.linalg.qr(values - values.mean(axis=0))[0] for values in (mean, components)]
@@ -148,9 +146,7 @@ def test_at_low_temperature_the_mean_spans_the_leading_kernel_principal_componen
 def test_elliptical_slice_sampling_of_a_normal_likelihood_gives_the_normal_posterior() -> None:
     """N(x; 0, I) N(x; 2, 0.5²): mean 1.6, variance 0.2 in each coordinate."""
     rng = np.random.default_rng(0)
-    samples = elliptical_slice_samples(
-        lambda x: -0.5 * (((x - 2) / 0.5) ** 2).sum(axis=-1), np.zeros((50, 3)), 100, 2000, rng
-    )
+    samples = elliptical_slice_samples(lambda x: -0.5 * (((x - 2) / 0.5) ** 2).sum(axis=-1), np.zeros((50, 3)), 100, 2000, rng)
     size = effective_sample_size(samples)
     error = np.sqrt(0.2 / size)
     assert (np.abs(samples.mean(axis=(0, 1)) - 1.6) < 4 * error).all()

@@ -61,7 +61,7 @@ def test_rule_on_a_sample_stays_close_to_the_rule_on_all_rows(reduce: str) -> No
 def test_weights_count_as_repetitions_in_the_rule(circles: Array) -> None:
     weight = np.random.default_rng(0).integers(0, 4, size=len(circles))
     for reduce in ("max", "median"):
-        kernel = NeighborRBF(reduce=reduce)  # type: ignore[arg-type]
+        kernel = NeighborRBF(reduce=reduce)
         weighted = kernel.resolve(circles, weight.astype(float)).length_scale
         repeated = kernel.resolve(np.repeat(circles, weight, axis=0)).length_scale
         np.testing.assert_allclose(weighted, repeated, rtol=1e-12)

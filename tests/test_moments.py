@@ -99,7 +99,7 @@ def test_file_gives_back_every_bit(tmp_path: Path) -> None:
 def test_files_that_are_none_get_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "text.npz"
     path.write_text("no moments")
-    with pytest.raises(ValueError, match="not a file written by Moments.save"):
+    with pytest.raises(ValueError, match="not a file written by"):
         Moments.load(path)
     with pytest.raises(FileNotFoundError):
         Moments.load(tmp_path / "absent.npz")

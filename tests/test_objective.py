@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import norm
 
+import reference
 from gpssl.moments import Spectrum
 from gpssl.objective import (
     ExpectedVarianceLoss,
@@ -82,9 +83,7 @@ def test_kl_divergence_is_that_of_normal_distributions() -> None:
     assert_gradient(kl_divergence, mean, std)
 
 
-@given(
-    st.floats(1e-7, 2.0), st.floats(-3.0, 3.0), st.floats(1e-4, 2.0)
-)
+@given(st.floats(1e-7, 2.0), st.floats(-3.0, 3.0), st.floats(1e-4, 2.0))
 @settings(max_examples=60, deadline=None)
 def test_expected_hinge_is_the_integral(offset: float, mean: float, std: float) -> None:
     def integrand(y: float) -> float:
@@ -94,7 +93,7 @@ def test_expected_hinge_is_the_integral(offset: float, mean: float, std: float) 
     low, high = max(-reach, mean - 9 * std), min(reach, mean + 9 * std)
     points = sorted({min(max(0.0, low), high), min(max(mean, low), high)})
     edges = [low, *points, high]
-    expected = sum(quad(integrand, a, b, epsabs=1e-12)[0] for a, b in zip(edges, edges[1:], strict=False)) if high > low else 0.0
+    expected = sum(quad(integrand, a, b, epsabs=1e-12)[0] for a, b in pairwise(edges)) if high > low else 0.0
     hinge = expected_hinge(np.array(offset), np.array(mean), np.array(std))
     assert float(hinge.value) == pytest.approx(expected, abs=1e-7 if offset > 1e-2 else 1e-4)
 

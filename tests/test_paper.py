@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from reference import PaperGPSSL, paper_gpssl, set_distribution
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import roc_auc_score
 
 from gpssl import GPSSL
 from gpssl.datasets import QUADRANT_ROWS, quadrant_circles
 from gpssl.kernels import NeighborRBF
+from reference import PaperGPSSL, paper_gpssl, set_distribution
 
 Array = NDArray[np.float64]
 
@@ -27,9 +27,7 @@ def fits(circles: Array, circle_kernel: RBF) -> dict[tuple[int, float], GPSSL]:
     """The library's fits for 30, 60 and all rows as inducing points, at three temperatures."""
     points = {30: 30, 60: 60, N_ROWS: circles}
     return {
-        (n_points, temperature): GPSSL(
-            5, kernel=circle_kernel, inducing=inducing, temperature=temperature, random_state=0
-        ).fit(circles)
+        (n_points, temperature): GPSSL(5, kernel=circle_kernel, inducing=inducing, temperature=temperature, random_state=0).fit(circles)
         for n_points, inducing in points.items()
         for temperature in TEMPERATURES
     }

@@ -18,7 +18,7 @@ def test_sample_does_not_depend_on_the_order_of_rows(seed: int, limit: int) -> N
     order = rng.permutation(60)
     one = distinct_rows(X, weight, limit=limit, seed=seed)
     other = distinct_rows(X[order], weight[order], limit=limit, seed=seed)
-    np.testing.assert_array_equal(X[one.index], X[order][other.index])
+    np.testing.assert_array_equal(X[one.first], X[order][other.first])
     np.testing.assert_array_equal(one.weight, other.weight)
 
 
@@ -30,7 +30,7 @@ def test_weight_two_is_the_row_twice_for_any_limit() -> None:
     for limit in (10, 100, 1000):
         weighted = distinct_rows(X, weight.astype(float), limit=limit, seed=1)
         plain = distinct_rows(repeated, np.ones(len(repeated)), limit=limit, seed=1)
-        np.testing.assert_array_equal(X[weighted.index], repeated[plain.index])
+        np.testing.assert_array_equal(X[weighted.first], repeated[plain.first])
         np.testing.assert_array_equal(weighted.weight, plain.weight)
 
 
@@ -39,7 +39,7 @@ def test_sample_is_uniform_over_rows() -> None:
     X = np.arange(200.0)[:, None]
     counts = np.zeros(200)
     for seed in range(2000):
-        counts[distinct_rows(X, np.ones(200), limit=50, seed=seed).index] += 1
+        counts[distinct_rows(X, np.ones(200), limit=50, seed=seed).first] += 1
     # 2,000 draws with p = 1/4 have a standard deviation of 19.4; five of them for the worst of 200.
     assert np.abs(counts - 500).max() < 100
 

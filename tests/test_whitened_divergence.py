@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+
 from reference import PaperGPSSL
 
 gpytorch = pytest.importorskip("gpytorch", reason="GPyTorch is not installed")

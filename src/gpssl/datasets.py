@@ -11,9 +11,7 @@ QUADRANT_ROWS = (300, 100, 50, 0)
 """Training rows in the top right, top left, bottom left and bottom right quadrant."""
 
 
-def quadrant_circles(
-    rows: tuple[int, int, int, int] = QUADRANT_ROWS, seed: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def quadrant_circles(rows: tuple[int, int, int, int] = QUADRANT_ROWS, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """The paper's concentric circles (section 3.2): rows, and the circle that each comes from.
 
     In each quadrant, counted counter-clockwise from the top right, a row has a radius of 0.5 or 1 with equal probability, a uniform angle,

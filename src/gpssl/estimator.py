@@ -25,6 +25,9 @@ from .rows import as_object_rows, one_blas_thread
 
 Array = NDArray[np.float64]
 
+RESIDUAL_SLACK = 1.5
+"""Of the tolerance, before a warning: where a sample of rows stands for all, it is met on the sample."""
+
 REFITTABLE = (
     "n_components",
     "temperature",
@@ -293,12 +296,17 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _inducing_points(self, rows: NDArray[Any], weight: Array) -> NDArray[Any]:
         if self.inducing is not None and not isinstance(self.inducing, Integral | str):
             return self._check_new_rows(self.inducing)
-        tolerance = self.residual_tolerance if self.inducing is None else 0.0
-        n_points = {None: self.max_inducing, "all": len(rows)}.get(self.inducing, self.inducing)
-        candidates = sample_candidates(self.kernel_, rows, weight, int(n_points), self._seed)
-        chosen = choose_inducing_points(self.kernel_, candidates, n_points=int(n_points), tolerance=tolerance)
+        n_points, tolerance = self._inducing_limits(len(rows))
+        candidates = sample_candidates(self.kernel_, rows, weight, n_points, self._seed)
+        chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
         self._nugget = candidates.nugget
         return candidates.rows[chosen]
+
+    def _inducing_limits(self, n_rows: int) -> tuple[int, float]:
+        """How many points at most, and the residual at which to stop before."""
+        if self.inducing is None:
+            return int(self.max_inducing), float(self.residual_tolerance)
+        return (n_rows if isinstance(self.inducing, str) else int(self.inducing)), 0.0
 
     def _moments(self, rows: NDArray[Any], weight: Array) -> Moments:
         progress = Progress("moments", len(rows), enabled=bool(self.verbose))
@@ -339,7 +347,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _warn_of_residual(self) -> None:
         own = getattr(self, "_nugget", 0.0) * self.moments_.weight / self.moments_.diagonal
-        if self.residual_ - own > self.residual_tolerance:
+        if self.residual_ - own > RESIDUAL_SLACK * self.residual_tolerance:
             warnings.warn(
                 f"{self.features_.n_points} inducing points leave {self.residual_:.2g} of the prior variance open, more than "
                 f"residual_tolerance={self.residual_tolerance:g}: the losses are approximate. Raise max_inducing (or inducing), "
@@ -410,9 +418,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if isinstance(self.inference, str) and self.inference not in METHODS:
             raise ValueError(f"inference must be one of {', '.join(METHODS)} or an object of gpssl.inference, got {self.inference!r}.")
         if not isinstance(self._kernel(), Kernel):
-            raise TypeError(
-                f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {self.kernel!r}."
-            )
+            raise TypeError(f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {self.kernel!r}.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -429,7 +435,7 @@ def _check_number(
 ) -> None:
     """A sentence for a value that is no number of the kind, or too small."""
     bound = f"of at least {at_least}" if at_least is not None else f"above {above}"
-    fits = isinstance(value, kind) and not isinstance(value, bool) and np.isfinite(value)
+    fits = isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]
     if fits and at_least is not None:
         fits = value >= at_least
     if fits and above is not None:

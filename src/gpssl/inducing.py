@@ -28,25 +28,23 @@ class KernelSample(NamedTuple):
     """k(x, x). [n]"""
     nugget: float
     """Mean of the part of k(x, x) that no other row shares, even an identical one (`WhiteKernel`)."""
+    complete: bool
+    """Whether these are all distinct rows, or a sample of them."""
 
 
-def sample_candidates(
-    kernel: Kernel, X: NDArray[Any], sample_weight: NDArray[np.float64], n_points: int, seed: int
-) -> KernelSample:
+def sample_candidates(kernel: Kernel, X: NDArray[Any], sample_weight: NDArray[np.float64], n_points: int, seed: int) -> KernelSample:
     """Distinct rows from which to choose `n_points`: all of them while they are few, else a seeded sample."""
     limit = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * n_points)
     distinct: DistinctRows = distinct_rows(X, sample_weight, limit=limit, seed=seed)
-    rows = in_double_precision(X[distinct.index])
+    rows = in_double_precision(X[distinct.first])
     prior_variance = kernel_diagonal(kernel, rows)
     few = rows[:NUGGET_ROWS]
     shared = np.diagonal(np.asarray(kernel(few, few), dtype=np.float64))
     nugget = max(0.0, float((prior_variance[: len(few)] - shared).mean()))
-    return KernelSample(rows, distinct.weight, prior_variance, nugget)
+    return KernelSample(rows, distinct.weight, prior_variance, nugget, complete=len(rows) < limit)
 
 
-def choose_inducing_points(
-    kernel: Kernel, candidates: KernelSample, *, n_points: int, tolerance: float
-) -> NDArray[np.intp]:
+def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points: int, tolerance: float) -> NDArray[np.intp]:
     """Pivoted Cholesky factorisation: indices of the candidates to use, most informative first.
 
     With the points chosen so far, the residual variance of a row is d(x) = k(x, x) − |a(x)|². Each round adds rows of large d
@@ -57,7 +55,7 @@ def choose_inducing_points(
     P are up to sixteen pivots at a time, chosen greedily among the rows of largest d, so that the work is matrix
     products rather than one column after the other.
     """
-    rows, weight, prior_variance, nugget = candidates
+    rows, weight, prior_variance, nugget, complete = candidates
     scale = float(weight @ prior_variance / weight.sum())
     if scale == 0:
         raise ValueError(f"The kernel {kernel} is zero on all rows: there is nothing to learn from. Choose another kernel.")
@@ -68,7 +66,9 @@ def choose_inducing_points(
     chosen: list[int] = []
     while len(chosen) < n_points:
         left = np.where(available, residual, 0.0)
-        if weight @ left <= max(tolerance, NUMERICALLY_ZERO) * scale * weight.sum():
+        # The rows that were chosen are known exactly; in a sample they would make the others look better than they are.
+        judged = weight if complete else weight * available
+        if judged @ left <= max(tolerance, NUMERICALLY_ZERO) * scale * judged.sum():
             break
         done = len(chosen)
         pool = np.argsort(-left, kind="stable")[: 4 * PIVOTS_AT_A_TIME]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike
 from typing import Any
 
@@ -127,7 +128,7 @@ def moments_of_rows(
     lane_limit = max(1, min(MAX_LANES, LANE_BYTES // (16 * features.n_points**2)))
     n_lanes = max(1, min(lane_limit, len(blocks)))
     edges = np.linspace(0, len(blocks), n_lanes + 1).astype(int)
-    lanes = [slice(start, stop) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
+    lanes = [slice(start, stop) for start, stop in pairwise(edges)]
     features.columns(X[:1])  # builds what the threads share
 
     def sum_lane(lane: slice) -> Moments:

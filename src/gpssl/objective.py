@@ -171,9 +171,7 @@ class ExpectedVarianceLoss:
         offset += self.excess @ (drawn_others * drawn_std**2).T
         own, root = (self.dimensions, self.own), np.sqrt(self.eigenvalues[self.own])
         shape = offset.shape
-        hinge = expected_hinge(
-            offset, np.broadcast_to(root * mean[own], shape), np.broadcast_to(root * std[own], shape)
-        )
+        hinge = expected_hinge(offset, np.broadcast_to(root * mean[own], shape), np.broadcast_to(root * std[own], shape))
         scale = 1 / hinge.value.size
         slope = scale * hinge.by_offset
         total, along, excess = slope.sum(axis=0)[:, None], slope.T @ self.draws, slope.T @ self.excess

@@ -23,7 +23,7 @@ class Grid(NamedTuple):
 
     @classmethod
     def around_origin(cls, half_width: float, n_points: int = 121) -> Grid:
-        """n × n points in [−half_width, half_width]²."""
+        """N × n points in [−half_width, half_width]²."""
         axis = np.linspace(-half_width, half_width, n_points)
         points = np.column_stack([grid.ravel() for grid in np.meshgrid(axis, axis)])
         return cls(points, (-half_width, half_width, -half_width, half_width), n_points)

@@ -52,9 +52,7 @@ class Posterior:
         map_on_threads(fill, list(row_blocks(len(X))))
         return out
 
-    def draw_functions(
-        self, n_draws: int, seed: int, prepare: Callable[[Any], NDArray[Any]] = np.asarray
-    ) -> FunctionDraws:
+    def draw_functions(self, n_draws: int, seed: int, prepare: Callable[[Any], NDArray[Any]] = np.asarray) -> FunctionDraws:
         """Functions drawn from the posterior, to be evaluated anywhere; `prepare` checks the rows they are given."""
         rng = np.random.default_rng(seed)
         learnt = self.weights.draw(n_draws, rng)
@@ -103,7 +101,7 @@ class FunctionDraws:
         return values.reshape(len(rows), self.n_draws, self.n_components).swapaxes(0, 1)
 
     def _residual(self, X: NDArray[Any]) -> Array:
-        """e at each row. [n, S J]"""
+        """E at each row. [n, S J]"""
         hashes = hash_rows(X, self._seed)
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         unseen = np.sort([i for i in first if int(hashes[i]) not in self._known])

@@ -22,7 +22,7 @@ BLOCK_ROWS = 2048
 class DistinctRows(NamedTuple):
     """Distinct rows in an order that depends on their content alone."""
 
-    index: NDArray[np.intp]
+    first: NDArray[np.intp]
     """Where each distinct row first occurs. [n]"""
     weight: NDArray[np.float64]
     """The summed weight of all its copies. [n]"""
@@ -56,7 +56,7 @@ def distinct_rows(X: NDArray[Any], sample_weight: NDArray[np.float64], *, limit:
         hashes, kept = hashes[below], present[below]
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     weight = np.bincount(inverse, weights=sample_weight[kept])
-    return DistinctRows(kept[first], weight)
+    return DistinctRows(kept[first], weight.astype(np.float64))
 
 
 def _nth_distinct(values: NDArray[np.uint64], n: int) -> np.uint64:

@@ -108,9 +108,7 @@ def _draw_figure_2(ssl: GPSSL, X: Array, output: Path) -> list[Path]:
     figures = {
         "mean.png": plot_panels(mean, dimensions, grid, X, label="mean", diverging=True),
         "std.png": plot_panels(std, dimensions, grid, X, label="standard deviation", diverging=False),
-        "distance_to_reference.png": plot_panels(
-            distance, ["distance to (0, 0)"], grid, X, label="distance", diverging=False
-        ),
+        "distance_to_reference.png": plot_panels(distance, ["distance to (0, 0)"], grid, X, label="distance", diverging=False),
         "average_std.png": plot_panels(
             std.mean(axis=1, keepdims=True), ["average over dimensions"], grid, X, label="standard deviation", diverging=False
         ),

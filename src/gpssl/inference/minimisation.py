@@ -151,4 +151,3 @@ class Minimisation:
         value, gradient = self._evaluate(point)
         error = np.linalg.norm(gradient) / np.sqrt(self.temperature)
         return Minimum(*self._unpack(point), value, int(n_iterations), float(error))
-

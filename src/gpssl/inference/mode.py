@@ -47,9 +47,7 @@ class Mode(BaseEstimator):
                 weights, value, report = other, other_value, other_report
         return PointWeights(weights), value, report
 
-    def _rotated_mode(
-        self, spectrum: Spectrum, objective: Objective, n_components: int
-    ) -> tuple[Array, OptimisationReport]:
+    def _rotated_mode(self, spectrum: Spectrum, objective: Objective, n_components: int) -> tuple[Array, OptimisationReport]:
         variance = ExpectedVarianceLoss(spectrum, own_directions(spectrum, n_components), n_draws=0, seed=0)
 
         def function(mean: Array, std: Array) -> Gradient:

@@ -57,9 +57,7 @@ class Sampling(BaseEstimator):
         self.n_warmup = n_warmup
         self.n_samples = n_samples
 
-    def infer(
-        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int
-    ) -> tuple[DrawnWeights, float, SamplingReport]:
+    def infer(self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int) -> tuple[DrawnWeights, float, SamplingReport]:
         """Draws of the weights, their mean loss, and how well the chains mixed."""
         if min(self.n_chains, self.n_warmup, self.n_samples // 4) < 1:
             raise ValueError("Sampling needs n_chains ≥ 1, n_warmup ≥ 1 and n_samples ≥ 4.")

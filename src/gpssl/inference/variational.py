@@ -105,7 +105,7 @@ def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) 
 
 
 def rotated_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
-    """m = R Λ^(−½) with an orthogonal R. All means are free.
+    """M = R Λ^(−½) with an orthogonal R. All means are free.
 
     R is fixed but has no symmetry: from a symmetric start the descent reaches saddle points, which only rounding errors lead away from.
     """

@@ -55,7 +55,7 @@ class GaussianWeights:
         return projections**2 @ (self.std**2).T
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """m + s η."""
+        """M + s η."""
         return self.mean + self.std * rng.standard_normal((n_draws, *self.mean.shape))
 
     def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
@@ -68,10 +68,7 @@ class GaussianWeights:
         weights = mean[:, None] + std[:, None] * draws
         variances = np.einsum("jsa,jsa->sj", weights @ covariance, weights) + residual
         hinges = variance_loss(variances[..., None] * np.eye(len(mean)))
-        return float(
-            objective.variance_weight * hinges.mean()
-            + objective.covariance_weight * off_diagonal.sum() / len(mean)
-        )
+        return float(objective.variance_weight * hinges.mean() + objective.covariance_weight * off_diagonal.sum() / len(mean))
 
     def divergence(self) -> float:
         """KL(q ‖ p)."""

@@ -59,7 +59,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         self._check_parameters()
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
         sample = distinct_rows(X, weight, limit=self.max_rows, seed=seed)
-        rows = np.asarray(X[sample.index], dtype=np.float64)
+        rows = np.asarray(X[sample.first], dtype=np.float64)
         scale = self._column_scale(rows, sample.weight)
         # A full sample may lack the outlying rows that the largest distance belongs to.
         sampled = len(rows) == self.max_rows
@@ -87,20 +87,17 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         # A constant column has no spread to measure by; it adds nothing to any distance either.
         return np.where(deviation > 1e-12, deviation, 1.0) * largest
 
-    def _rule(
-        self, rows: NDArray[np.float64], weight: NDArray[np.float64], outlying: NDArray[np.float64]
-    ) -> float:
+    def _rule(self, rows: NDArray[np.float64], weight: NDArray[np.float64], outlying: NDArray[np.float64]) -> float:
         """The lengthscale of the paper's rule for these rows, and for anchors that lie outside them."""
         distances = _kth_neighbour_distances(rows, weight, rows, weight, self.neighborhood)
         beyond = _kth_neighbour_distances(outlying, np.zeros(len(outlying)), rows, weight, self.neighborhood)
-        if self.reduce == "median":
-            lengthscale = _weighted_median(distances, weight)
-        else:
-            lengthscale = max(distances.max(), beyond.max(initial=0.0))
+        largest = max(distances.max(), beyond.max(initial=0.0))
+        lengthscale = largest if self.reduce == "max" else _weighted_median(distances, weight)
         # Where most rows coincide with their neighbours (few distinct values), the shortest distance that is one.
         return float(lengthscale) if lengthscale > 0 else _smallest_positive_distance(rows)
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> NoReturn:
+        """An error: there is no lengthscale yet."""
         raise ValueError(
             "NeighborRBF takes its lengthscale from the training rows: pass it to GPSSL(kernel=...), whose fit resolves it, "
             "or call NeighborRBF(...).resolve(X) for the concrete kernel."
@@ -133,15 +130,12 @@ def _kth_neighbour_distances(
     k = max(1, int(weight.sum() // neighborhood))
     itself = np.minimum(own_weight, 1.0)
     parts = [
-        _weighted_kth(cdist(anchors[block], neighbours), weight, k + itself[block])
-        for block in row_blocks(len(anchors), ANCHORS_AT_A_TIME)
+        _weighted_kth(cdist(anchors[block], neighbours), weight, k + itself[block]) for block in row_blocks(len(anchors), ANCHORS_AT_A_TIME)
     ]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _weighted_kth(
-    distances: NDArray[np.float64], weight: NDArray[np.float64], k: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _weighted_kth(distances: NDArray[np.float64], weight: NDArray[np.float64], k: NDArray[np.float64]) -> NDArray[np.float64]:
     """In each row, the smallest distance within which the weights add up to k."""
     if (weight == 1).all() and (k == k[0]).all():
         nth = min(int(k[0]), distances.shape[1]) - 1
