@@ -7,15 +7,16 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 
-BLOCK_ROWS = 2048
+BLOCK_ROWS = 1024
 """Rows in a block: large enough that BLAS runs at full speed, small enough that a block stays in cache."""
 
 
@@ -104,9 +105,15 @@ def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The BLAS libraries of this process; finding them takes longer than many a fit spends on anything else."""
+    return ThreadpoolController()
+
+
 def one_blas_thread() -> AbstractContextManager[Any]:
     """For work on small matrices: a second thread brings nothing there, waits for a busy core, and changes the last digits."""
-    return threadpool_limits(limits=1)
+    return _thread_pools().limit(limits=1)
 
 
 def map_on_threads(function: Callable[[slice], Result], parts: Sequence[slice]) -> list[Result]:
@@ -114,7 +121,7 @@ def map_on_threads(function: Callable[[slice], Result], parts: Sequence[slice]) 
 
     The result does not depend on the number of threads: each part is computed by one thread from start to end.
     """
-    n_threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
+    n_threads = max((pool["num_threads"] for pool in _thread_pools().info()), default=1)
     with one_blas_thread():
         if n_threads == 1 or len(parts) == 1:
             return [function(part) for part in parts]

@@ -25,7 +25,7 @@ SWEEPS = 10
 TRIAL_ITERATIONS = 100
 ADVANTAGE = 0.01
 WORTH_TRYING = 0.05
-JUDGING_DRAWS = 2048
+JUDGING_DRAWS = 1024
 DRAW_FACTORS = (1, 8, 64)
 MOST_NUMBERS_DRAWN = 50_000
 
@@ -60,7 +60,7 @@ class Variational(BaseEstimator):
         Limit for L-BFGS.
     """
 
-    def __init__(self, n_draws: int = 128, max_iterations: int = 500) -> None:
+    def __init__(self, n_draws: int = 64, max_iterations: int = 300) -> None:
         self.n_draws = n_draws
         self.max_iterations = max_iterations
 
