@@ -13,6 +13,7 @@ PACKAGE = ROOT / "src" / "gpssl"
 
 ORDER = [
     "progress",
+    "validation",
     "rows",
     "kernels",
     "inducing",

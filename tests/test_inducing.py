@@ -59,6 +59,7 @@ def test_white_noise_is_not_mistaken_for_what_points_could_explain(circles: Arra
     assert len(noisy) <= len(plain)
     ssl = GPSSL(2, kernel=sk.RBF(0.5) + sk.WhiteKernel(0.5), random_state=0).fit(circles)  # no warning
     assert ssl.residual_ == pytest.approx(0.5 / 1.5, rel=0.02)
+    GPSSL(2, kernel=sk.RBF(0.5) + sk.WhiteKernel(0.5), inducing=circles, random_state=0).fit(circles)  # nor here
 
 
 def test_cap_decides_and_says_so(circles: Array) -> None:

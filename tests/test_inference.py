@@ -17,6 +17,7 @@ from gpssl.inference.mode import spectral_mode
 from gpssl.inference.sampling import elliptical_slice_samples
 from gpssl.moments import Spectrum
 from gpssl.objective import Objective, represented_covariance
+from gpssl.progress import Progress
 
 Array = NDArray[np.float64]
 
@@ -146,7 +147,9 @@ def test_at_low_temperature_the_mean_spans_the_leading_kernel_principal_componen
 def test_elliptical_slice_sampling_of_a_normal_likelihood_gives_the_normal_posterior() -> None:
     """N(x; 0, I) N(x; 2, 0.5²): mean 1.6, variance 0.2 in each coordinate."""
     rng = np.random.default_rng(0)
-    samples = elliptical_slice_samples(lambda x: -0.5 * (((x - 2) / 0.5) ** 2).sum(axis=-1), np.zeros((50, 3)), 100, 2000, rng)
+    samples = elliptical_slice_samples(
+        lambda x: -0.5 * (((x - 2) / 0.5) ** 2).sum(axis=-1), np.zeros((50, 3)), 100, 2000, rng, Progress("", 2100, enabled=False)
+    )
     size = effective_sample_size(samples)
     error = np.sqrt(0.2 / size)
     assert (np.abs(samples.mean(axis=(0, 1)) - 1.6) < 4 * error).all()

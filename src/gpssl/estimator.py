@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from .features import Features
-from .inducing import choose_inducing_points, sample_candidates
+from .inducing import choose_inducing_points, mean_nugget, sample_candidates
 from .inference import METHODS, Inference
 from .kernels import NeighborRBF, resolve_kernel
 from .moments import Moments, Spectrum, moments_of_rows
@@ -22,6 +22,7 @@ from .objective import Objective
 from .posterior import FunctionDraws, Posterior
 from .progress import Progress, announce
 from .rows import as_object_rows, one_blas_thread
+from .validation import check_number, check_numeric_rows, check_weights, seed_from
 
 Array = NDArray[np.float64]
 
@@ -146,7 +147,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Learn from unlabelled rows; `y` is ignored. Weight 2 is the row twice."""
         self._check_parameters()
         rows = self._check_rows(X, reset=True, min_rows=2)
-        weight = self._check_weights(sample_weight, rows)
+        weight = check_weights(sample_weight, rows)
         self._choose_features(rows, weight)
         self.moments_ = self._moments(rows, weight)
         self._forget_posterior()
@@ -163,7 +164,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         first = not hasattr(self, "moments_")
         rows = self._check_rows(X, reset=first, min_rows=1)
-        weight = self._check_weights(sample_weight, rows)
+        weight = check_weights(sample_weight, rows)
         if first:
             self._check_first_batch(rows)
             self._choose_features(rows, weight)
@@ -192,7 +193,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if hasattr(self, name):
                 setattr(other, name, getattr(self, name))
         if "random_state" in changes:
-            other._seed = _seed_from(other.random_state)
+            other._seed = seed_from(other.random_state)
         if moments is not None:
             other.moments_ = moments
         other._infer()
@@ -223,7 +224,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         posterior = self._posterior_for_use()
         if not isinstance(n_draws, Integral) or n_draws < 1:
             raise ValueError(f"n_draws must be a whole number of at least 1, got {n_draws!r}.")
-        seed = self._seed if random_state is None else _seed_from(random_state)
+        seed = self._seed if random_state is None else seed_from(random_state)
         return posterior.draw_functions(int(n_draws), seed, prepare=self._check_new_rows)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -287,10 +288,11 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     # Steps of fitting
 
     def _choose_features(self, rows: NDArray[Any], weight: Array) -> None:
-        self._seed = _seed_from(self.random_state)
+        self._seed = seed_from(self.random_state)
         with one_blas_thread():
             self.kernel_ = resolve_kernel(self._kernel(), rows, weight, self._seed)
             self.features_ = Features.build(self.kernel_, self._inducing_points(rows, weight))
+            self._nugget = mean_nugget(self.kernel_, rows)
         announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
 
     def _inducing_points(self, rows: NDArray[Any], weight: Array) -> NDArray[Any]:
@@ -299,7 +301,6 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_points, tolerance = self._inducing_limits(len(rows))
         candidates = sample_candidates(self.kernel_, rows, weight, n_points, self._seed)
         chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
-        self._nugget = candidates.nugget
         return candidates.rows[chosen]
 
     def _inducing_limits(self, n_rows: int) -> tuple[int, float]:
@@ -317,7 +318,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._spectrum = Spectrum.of(self.moments_, self.features_)
             self._check_spectrum()
             weights, self.objective_, self.report_ = self._inference().infer(
-                self._spectrum, self._objective(), int(self.n_components), self._seed
+                self._spectrum, self._objective(), int(self.n_components), self._seed, verbose=bool(self.verbose)
             )
         self._posterior = Posterior(self.features_, self._spectrum.learnt_basis, weights)
         announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
@@ -346,7 +347,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.posterior_
 
     def _warn_of_residual(self) -> None:
-        own = getattr(self, "_nugget", 0.0) * self.moments_.weight / self.moments_.diagonal
+        own = self._nugget * self.moments_.weight / self.moments_.diagonal
         if self.residual_ - own > RESIDUAL_SLACK * self.residual_tolerance:
             warnings.warn(
                 f"{self.features_.n_points} inducing points leave {self.residual_:.2g} of the prior variance open, more than "
@@ -385,34 +386,18 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if len(rows) < min_rows:
                 raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")
             return rows
-        try:
-            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows)
-        except (ValueError, TypeError) as error:
-            if "convert" not in str(error) and "argument must be" not in str(error):
-                raise
-            raise type(error)(
-                f"{error}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with OneHotEncoder), "
-                "or pass a kernel for this kind of object."
-            ) from error
-
-    def _check_weights(self, sample_weight: Any, rows: NDArray[Any]) -> Array:
-        if sample_weight is None:
-            return np.ones(len(rows))
-        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        if not weight.sum() > 0:
-            raise ValueError("All sample weights are zero: give at least some rows a positive weight.")
-        return weight
+        return check_numeric_rows(self, X, reset=reset, min_rows=min_rows, kernel=kernel)
 
     def _check_parameters(self) -> None:
-        _check_number("n_components", self.n_components, Integral, at_least=1)
-        _check_number("max_inducing", self.max_inducing, Integral, at_least=1)
-        _check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)
-        _check_number("variance_weight", self.variance_weight, Real, at_least=0)
-        _check_number("covariance_weight", self.covariance_weight, Real, at_least=0)
+        check_number("n_components", self.n_components, Integral, at_least=1)
+        check_number("max_inducing", self.max_inducing, Integral, at_least=1)
+        check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)
+        check_number("variance_weight", self.variance_weight, Real, at_least=0)
+        check_number("covariance_weight", self.covariance_weight, Real, at_least=0)
         if self.temperature != "auto":
-            _check_number("temperature", self.temperature, Real, above=0, otherwise='or "auto"')
+            check_number("temperature", self.temperature, Real, above=0, otherwise='or "auto"')
         if isinstance(self.inducing, Integral):
-            _check_number("inducing", self.inducing, Integral, at_least=1)
+            check_number("inducing", self.inducing, Integral, at_least=1)
         elif isinstance(self.inducing, str) and self.inducing != "all":
             raise ValueError(f'inducing must be None, a whole number, "all" or rows, got {self.inducing!r}.')
         if isinstance(self.inference, str) and self.inference not in METHODS:
@@ -424,22 +409,3 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = bool(getattr(self._kernel(), "requires_vector_input", True))
         return tags
-
-
-def _seed_from(random_state: Any) -> int:
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _check_number(
-    name: str, value: Any, kind: type, *, at_least: float | None = None, above: float | None = None, otherwise: str = ""
-) -> None:
-    """A sentence for a value that is no number of the kind, or too small."""
-    bound = f"of at least {at_least}" if at_least is not None else f"above {above}"
-    fits = isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]
-    if fits and at_least is not None:
-        fits = value >= at_least
-    if fits and above is not None:
-        fits = value > above
-    if not fits:
-        noun = "a whole number" if kind is Integral else "a number"
-        raise ValueError(f"{name} must be {noun} {bound}{' ' if otherwise else ''}{otherwise}, got {value!r}.")

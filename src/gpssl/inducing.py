@@ -38,10 +38,14 @@ def sample_candidates(kernel: Kernel, X: NDArray[Any], sample_weight: NDArray[np
     distinct: DistinctRows = distinct_rows(X, sample_weight, limit=limit, seed=seed)
     rows = in_double_precision(X[distinct.first])
     prior_variance = kernel_diagonal(kernel, rows)
-    few = rows[:NUGGET_ROWS]
+    return KernelSample(rows, distinct.weight, prior_variance, mean_nugget(kernel, rows), complete=len(rows) < limit)
+
+
+def mean_nugget(kernel: Kernel, rows: NDArray[Any]) -> float:
+    """k(x, x) less what a second evaluation at x shares with the first, on average over a few rows."""
+    few = in_double_precision(rows[:NUGGET_ROWS])
     shared = np.diagonal(np.asarray(kernel(few, few), dtype=np.float64))
-    nugget = max(0.0, float((prior_variance[: len(few)] - shared).mean()))
-    return KernelSample(rows, distinct.weight, prior_variance, nugget, complete=len(rows) < limit)
+    return max(0.0, float((kernel_diagonal(kernel, few) - shared).mean()))
 
 
 def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points: int, tolerance: float) -> NDArray[np.intp]:

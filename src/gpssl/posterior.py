@@ -101,7 +101,7 @@ class FunctionDraws:
         return values.reshape(len(rows), self.n_draws, self.n_components).swapaxes(0, 1)
 
     def _residual(self, X: NDArray[Any]) -> Array:
-        """E at each row. [n, S J]"""
+        """e at each row. [n, S J]"""
         hashes = hash_rows(X, self._seed)
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         unseen = np.sort([i for i in first if int(hashes[i]) not in self._known])

@@ -9,27 +9,28 @@ from typing import TextIO
 
 
 class Progress:
-    """A line on standard error that counts rows, at most ten times a second.
+    """A line on standard error that counts rows or steps, at most ten times a second.
 
     On a terminal the line is rewritten in place; elsewhere (a log file, a notebook's log) a new line is printed
     every two seconds, so that a log stays readable. Silent when `enabled` is false.
     """
 
-    def __init__(self, task: str, total: int, *, enabled: bool, stream: TextIO | None = None) -> None:
+    def __init__(self, task: str, total: int, *, enabled: bool, unit: str = "rows", stream: TextIO | None = None) -> None:
         self.task = task
         self.total = total
         self.enabled = enabled
+        self.unit = unit
         self.stream = stream if stream is not None else sys.stderr
         self.done = 0
         self._started = self._shown = time.perf_counter()
         self._lock = threading.Lock()
 
-    def advance(self, n_rows: int) -> None:
-        """Count `n_rows` more; safe to call from several threads."""
+    def advance(self, count: int) -> None:
+        """So many more are done; safe to call from several threads."""
         if not self.enabled:
             return
         with self._lock:
-            self.done += n_rows
+            self.done += count
             now = time.perf_counter()
             interval = 0.1 if self.stream.isatty() else 2.0
             if now - self._shown >= interval:
@@ -45,7 +46,7 @@ class Progress:
         seconds = max(now - self._started, 1e-9)
         rate = self.done / seconds
         left = (self.total - self.done) / rate if rate > 0 else float("inf")
-        text = f"{self.task}: {self.done:,} of {self.total:,} rows, {rate:,.0f} rows/s, {left:.0f} s left"
+        text = f"{self.task}: {self.done:,} of {self.total:,} {self.unit}, {rate:,.0f} {self.unit}/s, {left:.0f} s left"
         print(f"{text:<79}", end=end, file=self.stream, flush=True)
 
 

@@ -19,7 +19,9 @@ from .weights import DrawnWeights, GaussianWeights, PointWeights, Weights
 class Inference(Protocol):
     """A method of inference."""
 
-    def infer(self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int) -> tuple[Weights, float, Any]:
+    def infer(
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
+    ) -> tuple[Weights, float, Any]:
         """A distribution over the weights, the value of the objective, and how it went."""
         ...
 

@@ -34,7 +34,7 @@ class Mode(BaseEstimator):
         self.max_iterations = max_iterations
 
     def infer(
-        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
     ) -> tuple[PointWeights, float, OptimisationReport]:
         """The mode, the objective there, and how it was found. Needs no draws, so the seed is not used."""
         weights = spectral_mode(spectrum, objective, n_components)

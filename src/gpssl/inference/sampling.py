@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..moments import Spectrum
 from ..objective import Objective, represented_covariance
+from ..progress import Progress
 from .diagnostics import effective_sample_size, split_r_hat
 from .variational import Variational
 from .weights import DrawnWeights
@@ -57,7 +58,9 @@ class Sampling(BaseEstimator):
         self.n_warmup = n_warmup
         self.n_samples = n_samples
 
-    def infer(self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int) -> tuple[DrawnWeights, float, SamplingReport]:
+    def infer(
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
+    ) -> tuple[DrawnWeights, float, SamplingReport]:
         """Draws of the weights, their mean loss, and how well the chains mixed."""
         if min(self.n_chains, self.n_warmup, self.n_samples // 4) < 1:
             raise ValueError("Sampling needs n_chains ≥ 1, n_warmup ≥ 1 and n_samples ≥ 4.")
@@ -75,7 +78,8 @@ class Sampling(BaseEstimator):
 
         rng = np.random.default_rng(seed)
         start = rng.standard_normal((self.n_chains, *centre.shape)) / WIDENING
-        standard = elliptical_slice_samples(log_correction, start, self.n_warmup, self.n_samples, rng)
+        progress = Progress("sampling", self.n_warmup + self.n_samples, unit="steps", enabled=verbose)
+        standard = elliptical_slice_samples(log_correction, start, self.n_warmup, self.n_samples, rng, progress)
         weights = centre + width * standard
         losses = np.stack([loss(chain) for chain in weights])
         report = _report(weights, losses)
@@ -85,7 +89,12 @@ class Sampling(BaseEstimator):
 
 
 def elliptical_slice_samples(
-    log_likelihood: Callable[[Array], Array], start: Array, n_warmup: int, n_samples: int, rng: np.random.Generator
+    log_likelihood: Callable[[Array], Array],
+    start: Array,
+    n_warmup: int,
+    n_samples: int,
+    rng: np.random.Generator,
+    progress: Progress,
 ) -> Array:
     """Chains of draws from N(x; 0, I)·likelihood(x). [n_chains, n_samples, ...]"""
     state, level = start, log_likelihood(start)
@@ -94,6 +103,8 @@ def elliptical_slice_samples(
         state, level = _elliptical_slice_step(log_likelihood, state, level, rng)
         if step >= 0:
             samples[:, step] = state
+        progress.advance(1)
+    progress.finish()
     return samples
 
 

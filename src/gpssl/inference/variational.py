@@ -65,9 +65,11 @@ class Variational(BaseEstimator):
         self.max_iterations = max_iterations
 
     def infer(
-        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
     ) -> tuple[GaussianWeights, float, OptimisationReport]:
         """The optimal q, the objective there, and how the minimisation went."""
+        if self.n_draws < 1 or self.n_draws & (self.n_draws - 1):
+            raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
         own = own_directions(spectrum, n_components)
         judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
         for factor in DRAW_FACTORS:
@@ -105,7 +107,7 @@ def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) 
 
 
 def rotated_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
-    """M = R Λ^(−½) with an orthogonal R. All means are free.
+    """The means are m = R Λ^(−½) with an orthogonal R; all are free.
 
     R is fixed but has no symmetry: from a symmetric start the descent reaches saddle points, which only rounding errors lead away from.
     """

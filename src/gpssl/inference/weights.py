@@ -55,7 +55,7 @@ class GaussianWeights:
         return projections**2 @ (self.std**2).T
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """M + s η."""
+        """m + s η."""
         return self.mean + self.std * rng.standard_normal((n_draws, *self.mean.shape))
 
     def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:

@@ -1,0 +1,56 @@
+"""What the user gave, checked: a sentence that says what to do where it does not fit."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+
+def check_numeric_rows(estimator: BaseEstimator, X: Any, *, reset: bool, min_rows: int, kernel: Kernel) -> NDArray[Any]:
+    """Rows of numbers, as scikit-learn checks them; for what is no number, what to do about it."""
+    try:
+        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows)
+    except (ValueError, TypeError) as error:
+        if "convert" not in str(error) and "argument must be" not in str(error):
+            raise
+        raise type(error)(
+            f"{error}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with OneHotEncoder), "
+            "or pass a kernel for this kind of object."
+        ) from error
+
+
+def check_weights(sample_weight: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
+    """One non-negative weight for each row, not all zero."""
+    if sample_weight is None:
+        return np.ones(len(rows))
+    weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    if not weight.sum() > 0:
+        raise ValueError("All sample weights are zero: give at least some rows a positive weight.")
+    return weight
+
+
+def seed_from(random_state: Any) -> int:
+    """A whole number from whatever scikit-learn takes as a random state."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def check_number(
+    name: str, value: Any, kind: type, *, at_least: float | None = None, above: float | None = None, otherwise: str = ""
+) -> None:
+    """A sentence for a value that is no number of the kind, or too small."""
+    bound = f"of at least {at_least}" if at_least is not None else f"above {above}"
+    fits = isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]
+    if fits and at_least is not None:
+        fits = value >= at_least
+    if fits and above is not None:
+        fits = value > above
+    if not fits:
+        noun = "a whole number" if kind is Integral else "a number"
+        raise ValueError(f"{name} must be {noun} {bound}{' ' if otherwise else ''}{otherwise}, got {value!r}.")
