@@ -103,6 +103,7 @@ def test_spectral_mode_is_the_minimum_along_each_direction(spectrum: Spectrum, t
 def test_mode_is_no_worse_than_any_draw_or_start(spectrum: Spectrum, temperature: float) -> None:
     objective = Objective(50, 10, temperature)
     point, value, _ = Mode().infer(spectrum, objective, 3, seed=0)
+    assert (point.mean[:, spectrum.rank :] == 0).all()
     covariance = represented_covariance(point.mean, spectrum)
     assert value == pytest.approx(float(objective.loss(covariance)) + temperature / 2 * (point.mean**2).sum(), rel=1e-12)
     rng = np.random.default_rng(0)

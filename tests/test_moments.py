@@ -125,7 +125,7 @@ def test_overflow_gets_a_sentence() -> None:
 def test_spectrum_is_that_of_the_covariance_and_has_fixed_signs() -> None:
     covariance, residual = moments(X).covariance(FEATURES)
     spectrum = Spectrum.of(moments(X), FEATURES)
-    basis = spectrum.learnt_basis
+    basis = spectrum.basis[:, : spectrum.rank]
     np.testing.assert_allclose(covariance @ basis, basis * spectrum.eigenvalues, atol=1e-12)
     assert spectrum.residual == residual
     tail = np.linalg.eigvalsh(covariance)[::-1][spectrum.rank :]

@@ -120,7 +120,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         *,
         kernel: Kernel | None = None,
         inducing: int | str | Any | None = None,
-        residual_tolerance: float = 1e-3,
+        residual_tolerance: float = 1e-4,
         max_inducing: int = 512,
         temperature: float | Literal["auto"] = "auto",
         variance_weight: float = 50.0,
@@ -320,7 +320,8 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             weights, self.objective_, self.report_ = self._inference().infer(
                 self._spectrum, self._objective(), int(self.n_components), self._seed, verbose=bool(self.verbose)
             )
-        self._posterior = Posterior(self.features_, self._spectrum.learnt_basis, weights)
+        basis = self._spectrum.basis[:, : weights.mean.shape[1]]
+        self._posterior = Posterior(self.features_, basis, weights)
         announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
 
     def _check_spectrum(self) -> None:

@@ -203,11 +203,6 @@ class Spectrum:
         """r, the number of learnt directions."""
         return len(self.eigenvalues)
 
-    @property
-    def learnt_basis(self) -> NDArray[np.float64]:
-        """The learnt directions. [M, r]"""
-        return self.basis[:, : self.rank]
-
     @classmethod
     def of(cls, moments: Moments, features: Features) -> Spectrum:
         """Eigendecomposition, with the sign of each direction fixed by the function it stands for."""

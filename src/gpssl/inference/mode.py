@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -9,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ..moments import Spectrum
 from ..objective import EPSILON, TARGET, ExpectedVarianceLoss, Gradient, Objective, represented_covariance
 from .minimisation import Minimisation
-from .variational import ADVANTAGE, OptimisationReport, may_share_directions, own_directions, rotated_start
+from .variational import ADVANTAGE, OptimisationReport, may_share_directions, own_directions, rotated_start, with_fixed_signs
 from .weights import PointWeights
 
 Array = NDArray[np.float64]
@@ -37,6 +39,8 @@ class Mode(BaseEstimator):
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
     ) -> tuple[PointWeights, float, OptimisationReport]:
         """The mode, the objective there, and how it was found. Needs no draws, so the seed is not used."""
+        n_directions = len(spectrum.basis)
+        spectrum = replace(spectrum, tail_sum=0.0, tail_sum_of_squares=0.0)  # at the mode the tail is zero
         weights = spectral_mode(spectrum, objective, n_components)
         value = _negative_log_density(weights, spectrum, objective)
         report = OptimisationReport("spectral", 0, 0.0)
@@ -45,7 +49,8 @@ class Mode(BaseEstimator):
             other_value = _negative_log_density(other, spectrum, objective)
             if other_value < value - ADVANTAGE * abs(value):
                 weights, value, report = other, other_value, other_report
-        return PointWeights(weights), value, report
+        weights = with_fixed_signs(weights, spectrum)
+        return PointWeights(np.pad(weights, ((0, 0), (0, n_directions - spectrum.rank)))), value, report
 
     def _rotated_mode(self, spectrum: Spectrum, objective: Objective, n_components: int) -> tuple[Array, OptimisationReport]:
         variance = ExpectedVarianceLoss(spectrum, own_directions(spectrum, n_components), n_draws=0, seed=0)

@@ -82,7 +82,7 @@ class Variational(BaseEstimator):
             if value - minimum.value <= ADVANTAGE * value or too_many:
                 break
         _warn_if_stalled(minimum)
-        return GaussianWeights(minimum.mean, minimum.std), value, report
+        return GaussianWeights(with_fixed_signs(minimum.mean, spectrum), minimum.std), value, report
 
 
 def own_directions(spectrum: Spectrum, n_components: int) -> NDArray[np.intp]:
@@ -129,6 +129,12 @@ def fitting_widths(mean: Array, spectrum: Spectrum, objective: Objective) -> Arr
         slope = expected_covariance_loss(mean, std, spectrum).by_std / std
         std = np.sqrt(objective.temperature / (objective.temperature + objective.covariance_weight * slope))
     return std
+
+
+def with_fixed_signs(mean: Array, spectrum: Spectrum) -> Array:
+    """Each dimension with the sign that makes its largest contribution positive; the objective does not tell the two apart."""
+    largest = np.argmax(mean**2 * spectrum.eigenvalues, axis=1)
+    return mean * np.where(mean[np.arange(len(mean)), largest] < 0, -1.0, 1.0)[:, None]
 
 
 def may_share_directions(spectrum: Spectrum, objective: Objective, n_components: int) -> bool:

@@ -19,7 +19,7 @@ SCORE_DRAWS = 1024
 
 
 class Weights(Protocol):
-    """A distribution over v [J, r]."""
+    """A distribution over v [J, r], along the leading r directions; the prior holds along the others."""
 
     @property
     def mean(self) -> Array:

@@ -1,0 +1,40 @@
+"""Runs all comparisons, prints them, and writes `benchmarks/results.md`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from . import kernel_pca, linearity, nystroem, paper_algorithm, pass_over_data
+from .machine import busy_seconds_of_others, describe_machine
+from .report import render
+
+COMPARISONS = (paper_algorithm, kernel_pca, nystroem, pass_over_data, linearity)
+RESULTS = Path(__file__).parent / "results.md"
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything runs; writes no file")
+    quick = parser.parse_args().quick
+    started, others = time.perf_counter(), busy_seconds_of_others()
+    results = [comparison.compare(quick=quick) for comparison in COMPARISONS]
+    seconds, others = time.perf_counter() - started, busy_seconds_of_others() - others
+    share = others / seconds / (os.cpu_count() or 1)
+    preamble = [
+        *describe_machine(),
+        f"Date: {datetime.now(UTC):%Y-%m-%d}.",
+        f"The run took {seconds:.0f} s, in which other processes had {share:.0%} of the cores.",
+    ]
+    text = render(preamble, results)
+    print(text)
+    if not quick:
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
