@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.gaussian_process import kernels as sk
@@ -23,7 +24,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from threadpoolctl import threadpool_limits
 
 from gpssl import GPSSL, Moments
-from gpssl.inference import Mode, Variational
+from gpssl.inference import Mode, Sampling, Variational
 from gpssl.kernels import NeighborRBF
 
 Array = NDArray[np.float64]
@@ -336,17 +337,29 @@ def test_float32_rows_give_the_same_representation(circles: Array) -> None:
         ({"temperature": "hot"}, "temperature"),
         ({"variance_weight": -1}, "variance_weight"),
         ({"covariance_weight": np.inf}, "covariance_weight"),
+        ({"temperature": np.array([0.1, 0.2])}, "temperature"),
+        ({"n_components": 10**400}, "n_components"),
         ({"inducing": 0}, "inducing must be a whole number of at least 1"),
+        ({"inducing": 50.0}, "inducing must be a whole number"),
         ({"inducing": "some"}, '"all"'),
         ({"inducing": np.zeros((3, 5))}, "2 features"),
         ({"max_inducing": 0}, "max_inducing"),
         ({"residual_tolerance": -1}, "residual_tolerance"),
         ({"inference": "guess"}, "variational, sampling, mode"),
+        ({"inference": None}, "variational, sampling, mode"),
+        ({"inference": Mode}, "variational, sampling, mode"),
+        ({"inference": Variational(63)}, "power of two"),
+        ({"inference": Variational(64.0)}, "power of two"),  # type: ignore[arg-type]
+        ({"inference": Sampling(n_samples=3)}, "n_samples must be a whole number of at least 4"),
+        ({"kernel": sk.RBF(0.0)}, "not finite"),
+        ({"kernel": sk.RBF(np.nan)}, "not finite"),
+        ({"kernel": sk.WhiteKernel()}, "no two rows have anything in common"),
+        ({"kernel": sk.RBF() * sk.WhiteKernel()}, "no two rows have anything in common"),
         ({"kernel": sk.PairwiseKernel(metric="sigmoid")}, "not positive semi-definite"),
         ({"kernel": sk.PairwiseKernel(metric="sigmoid", gamma=-1)}, "not positive semi-definite"),
         ({"kernel": sk.CompoundKernel([sk.RBF(), sk.RBF()])}, "CompoundKernel"),
         ({"kernel": sk.ConstantKernel()}, "nothing to learn"),
-        ({"kernel": NeighborRBF(-3)}, "neighborhood must be a positive number"),
+        ({"kernel": NeighborRBF(-3)}, "neighborhood must be a number above 0"),
     ],
 )
 def test_bad_parameters_get_a_sentence(circles: Array, parameters: dict[str, Any], message: str) -> None:
@@ -377,6 +390,15 @@ def test_bad_rows_get_a_sentence(X: Array, message: str) -> None:
         GPSSL(5).fit(X)
 
 
+def test_dates_and_sparse_rows_get_a_sentence() -> None:
+    frame = pd.DataFrame({"when": pd.date_range("2026-01-01", periods=20), "value": np.arange(20.0)})
+    with pytest.raises(TypeError, match="works on numbers: encode such columns"):
+        GPSSL(2).fit(frame)
+    with pytest.raises(TypeError, match=r"[Ss]parse") as caught:
+        GPSSL(2).fit(csr_array(np.eye(20)))
+    assert "OneHotEncoder" not in str(caught.value)
+
+
 def test_text_with_a_kernel_for_numbers_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match="works on numbers: encode such columns"):
         GPSSL(2).fit([["red", "1"], ["green", "2"], ["blue", "3"]])
@@ -389,6 +411,7 @@ def test_text_with_a_kernel_for_numbers_gets_a_sentence() -> None:
         (np.zeros(450), "zero"),
         (np.full(450, 1 / 450), "A weight counts rows"),
         (np.full(450, np.nan), "NaN"),
+        (np.full(450, 1e200), "scale them down"),
         (np.ones(3), "sample_weight.shape"),
     ],
 )
@@ -439,6 +462,69 @@ def test_duplicated_rows_are_no_problem(circles: Array) -> None:
     ssl = GPSSL(2, random_state=0).fit(np.repeat(circles[:30], 20, axis=0))
     assert np.isfinite(ssl.transform(circles)).all()
     assert len(ssl.inducing_points_) <= 30
+
+
+def test_noise_that_differs_between_rows_is_no_problem(circles: Array) -> None:
+    kernel = sk.RBF(1.0) + sk.WhiteKernel(0.1) * sk.DotProduct()
+    ssl = GPSSL(2, kernel=kernel, random_state=0).fit(circles)
+    nugget = 0.1 * sk.DotProduct().diag(circles)
+    assert ssl.residual_ == pytest.approx(nugget.mean() / (1 + nugget).mean(), rel=0.01)
+
+
+def test_partial_fit_warns_of_the_residual_too(circles: Array) -> None:
+    ssl = GPSSL(2, kernel=sk.RBF(0.3), max_inducing=5, random_state=0).partial_fit(circles)
+    with pytest.warns(UserWarning, match="5 inducing points leave"):
+        ssl.transform(circles)
+
+
+def test_first_batch_must_be_large_enough_for_what_it_chooses(circles: Array) -> None:
+    with pytest.raises(ValueError, match="first batch chooses"):
+        GPSSL(5).partial_fit(circles[:4])
+    with pytest.raises(ValueError, match="first batch chooses"):
+        GPSSL(5, inducing=circles[:50]).partial_fit(circles[:1])
+    GPSSL(5, kernel=sk.RBF(1.0), inducing=circles[:50]).partial_fit(circles[:1])
+
+
+def test_frame_with_inducing_points_from_an_array(breast_cancer: Array) -> None:
+    frame = pd.DataFrame(breast_cancer, columns=[f"c{i}" for i in range(30)])
+    ssl = GPSSL(2, random_state=0).fit(frame)
+    again = GPSSL(2, kernel=ssl.kernel_, inducing=ssl.inducing_points_, random_state=0).fit(frame)
+    np.testing.assert_allclose(again.transform(frame), ssl.transform(frame), atol=1e-7)
+
+
+def test_parameters_changed_after_fit_do_not_matter_before_the_next(circles: Array) -> None:
+    ssl = GPSSL(2, random_state=0).set_output(transform="pandas").fit(circles)
+    ssl.set_params(n_components=3, temperature=5.0)
+    assert ssl.transform(circles).shape == (450, 2)
+    assert ssl.temperature_ == 1 / 450
+
+
+class Word:
+    """A row that is an object of its own class, with a default repr."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class SharedLettersOfWords(SharedLetters):
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
+        return super().__call__([x.text for x in X], None if Y is None else [y.text for y in Y])
+
+
+def test_objects_survive_pickling() -> None:
+    rng = np.random.default_rng(0)
+    words = [Word("".join(rng.choice(list("abcd"), size=6))) for _ in range(60)]
+    ssl = GPSSL(2, kernel=SharedLettersOfWords(), random_state=0).fit(words)
+    copy = pickle.loads(pickle.dumps(ssl))
+    assert copy.residual_ == ssl.residual_
+    np.testing.assert_array_equal(copy.refit().transform(words), ssl.transform(words))
+
+
+def test_frame_of_one_text_column_with_a_kernel_for_strings() -> None:
+    words = ["aab", "abb", "ccd", "cdd", "acd", "bbb"] * 5
+    frame = pd.DataFrame({"text": words})
+    ssl = GPSSL(2, kernel=SharedLetters(), random_state=0)
+    np.testing.assert_allclose(ssl.fit(frame).transform(frame), clone(ssl).fit(words).transform(words), atol=1e-8)
 
 
 def test_too_few_directions_are_reported() -> None:

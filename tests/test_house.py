@@ -61,7 +61,7 @@ def test_no_import_goes_up(path: Path) -> None:
 
 
 def test_core_needs_only_its_dependencies() -> None:
-    allowed = {"numpy", "scipy", "sklearn", "threadpoolctl", "gpssl"}
+    allowed = {"joblib", "numpy", "scipy", "sklearn", "threadpoolctl", "gpssl"}
     core = [path for path in MODULES if room(path) not in ("plots", "experiments")]
     standard = __import__("sys").stdlib_module_names
     for path in core:

@@ -97,7 +97,7 @@ def test_neighbor_rbf_clones_and_compares_like_a_kernel() -> None:
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (NeighborRBF(0), "neighborhood must be a positive number"),
+        (NeighborRBF(0), "neighborhood must be a number above 0"),
         (NeighborRBF(reduce="mean"), "max.*median"),  # type: ignore[arg-type]
         (NeighborRBF(max_rows=1), "max_rows"),
     ],

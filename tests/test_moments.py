@@ -101,6 +101,15 @@ def test_files_that_are_none_get_a_sentence(tmp_path: Path) -> None:
     path.write_text("no moments")
     with pytest.raises(ValueError, match="not a file written by"):
         Moments.load(path)
+    whole = tmp_path / "whole.npz"
+    moments(X).save(whole)
+    for content in (b"", whole.read_bytes()[:500]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="damaged"):
+            Moments.load(path)
+    np.savez(path, version=1)
+    with pytest.raises(ValueError, match="damaged"):
+        Moments.load(path)
     with pytest.raises(FileNotFoundError):
         Moments.load(tmp_path / "absent.npz")
     np.savez(tmp_path / "newer.npz", version=99)

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
 
 import gpssl.posterior
 from gpssl import GPSSL
@@ -137,6 +137,15 @@ def test_functions_survive_pickling(ssl: GPSSL) -> None:
     copy = pickle.loads(pickle.dumps(functions))
     np.testing.assert_array_equal(copy(ROWS[:3]), values)
     np.testing.assert_array_equal(copy(ROWS[3:]), functions(ROWS[3:]))
+
+
+def test_functions_of_an_unbounded_kernel_at_rows_of_any_size() -> None:
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    functions = GPSSL(2, kernel=DotProduct(sigma_0=0.0), random_state=0).fit(X).draw_functions(50)
+    for rows in (X[:5], X * 1e5, np.zeros((1, 3))):
+        assert np.isfinite(functions(rows)).all()
+    # A linear kernel gives linear functions.
+    np.testing.assert_allclose(functions(2 * X[:5]), 2 * functions(X[:5]), rtol=1e-3, atol=1e-2)
 
 
 def test_functions_check_their_rows(ssl: GPSSL) -> None:

@@ -56,6 +56,12 @@ def test_objects_hash_by_content() -> None:
     rows = as_object_rows(["ab", "ba", "ab"])
     hashes = hash_rows(rows, seed=0)
     assert hashes[0] == hashes[2] != hashes[1]
+    one, same = "".join("xy"), "".join("xy")
+    pairs = as_object_rows([(one, one), (one, same)])
+    hashes = hash_rows(pairs, seed=0)
+    assert hashes[0] == hashes[1]
+    with pytest.raises(ValueError, match="can be pickled"):
+        hash_rows(as_object_rows([lambda: 0]), seed=0)
     graphs = as_object_rows([{"nodes": [1, 2]}, {"nodes": [1, 2]}, {"nodes": [2, 1]}])
     hashes = hash_rows(graphs, seed=0)
     assert hashes[0] == hashes[1] != hashes[2]

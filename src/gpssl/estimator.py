@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from .features import Features
-from .inducing import choose_inducing_points, mean_nugget, sample_candidates
+from .inducing import choose_inducing_points, nugget_of_rows, sample_candidates
 from .inference import METHODS, Inference
-from .kernels import NeighborRBF, resolve_kernel
+from .kernels import NeighborRBF, depends_on_rows, resolve_kernel
 from .moments import Moments, Spectrum, moments_of_rows
 from .objective import Objective
 from .posterior import FunctionDraws, Posterior
@@ -28,6 +28,8 @@ Array = NDArray[np.float64]
 
 RESIDUAL_SLACK = 1.5
 """Of the tolerance, before a warning: where a sample of rows stands for all, it is met on the sample."""
+
+NUGGET_SAMPLE = 512
 
 REFITTABLE = (
     "n_components",
@@ -152,7 +154,6 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.moments_ = self._moments(rows, weight)
         self._forget_posterior()
         self._infer()
-        self._warn_of_residual()
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPSSL:
@@ -189,12 +190,14 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         other = clone(self).set_params(**changes)
         other._check_parameters()
-        for name in ("n_features_in_", "feature_names_in_", "kernel_", "features_", "moments_", "_seed"):
+        for name in ("n_features_in_", "feature_names_in_", "kernel_", "features_", "moments_", "_seed", "_nugget"):
             if hasattr(self, name):
                 setattr(other, name, getattr(self, name))
         if "random_state" in changes:
             other._seed = seed_from(other.random_state)
         if moments is not None:
+            if not isinstance(moments, Moments):
+                raise TypeError(f"moments must be Moments, such as another model's moments_, got {type(moments).__name__}.")
             other.moments_ = moments
         other._infer()
         return other
@@ -219,11 +222,11 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def draw_functions(self, n_draws: int = 1, random_state: Any = None) -> FunctionDraws:
         """Functions drawn from the posterior: call the result with rows, as often as you like. [S, n, J]
 
-        Without a random state the estimator's own is used, so that the same functions are drawn each time.
+        Without a random state the estimator's own is used: the same draws for the same rows in the same order of calls. To see one
+        set of functions at several sets of rows, keep the result and call it with each.
         """
         posterior = self._posterior_for_use()
-        if not isinstance(n_draws, Integral) or n_draws < 1:
-            raise ValueError(f"n_draws must be a whole number of at least 1, got {n_draws!r}.")
+        check_number("n_draws", n_draws, Integral, at_least=1)
         seed = self._seed if random_state is None else seed_from(random_state)
         return posterior.draw_functions(int(n_draws), seed, prepare=self._check_new_rows)
 
@@ -273,7 +276,8 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @property
     def temperature_(self) -> float:
         """τ as used."""
-        return 1 / self.moments_.weight if self.temperature == "auto" else float(self.temperature)
+        self.posterior_  # noqa: B018  (sets it)
+        return self._temperature
 
     @property
     def eigenvalues_(self) -> Array:
@@ -283,7 +287,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.n_components)
+        return len(self.posterior_.weights.mean)
 
     # Steps of fitting
 
@@ -292,12 +296,12 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         with one_blas_thread():
             self.kernel_ = resolve_kernel(self._kernel(), rows, weight, self._seed)
             self.features_ = Features.build(self.kernel_, self._inducing_points(rows, weight))
-            self._nugget = mean_nugget(self.kernel_, rows)
+            self._nugget = float(nugget_of_rows(self.kernel_, rows[:NUGGET_SAMPLE]).mean())
         announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
 
     def _inducing_points(self, rows: NDArray[Any], weight: Array) -> NDArray[Any]:
         if self.inducing is not None and not isinstance(self.inducing, Integral | str):
-            return self._check_new_rows(self.inducing)
+            return self._check_inducing_rows(rows)
         n_points, tolerance = self._inducing_limits(len(rows))
         candidates = sample_candidates(self.kernel_, rows, weight, n_points, self._seed)
         chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
@@ -317,11 +321,13 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         with one_blas_thread():
             self._spectrum = Spectrum.of(self.moments_, self.features_)
             self._check_spectrum()
+            self._temperature = self._objective().temperature
             weights, self.objective_, self.report_ = self._inference().infer(
                 self._spectrum, self._objective(), int(self.n_components), self._seed, verbose=bool(self.verbose)
             )
         basis = self._spectrum.basis[:, : weights.mean.shape[1]]
         self._posterior = Posterior(self.features_, basis, weights)
+        self._warn_of_residual()
         announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
 
     def _check_spectrum(self) -> None:
@@ -339,7 +345,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
 
     def _forget_posterior(self) -> None:
-        for name in ("_posterior", "_spectrum", "objective_", "report_"):
+        for name in ("_posterior", "_spectrum", "_temperature", "objective_", "report_"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -359,7 +365,8 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
 
     def _objective(self) -> Objective:
-        return Objective(float(self.variance_weight), float(self.covariance_weight), self.temperature_)
+        temperature = 1 / self.moments_.weight if isinstance(self.temperature, str) else float(self.temperature)
+        return Objective(float(self.variance_weight), float(self.covariance_weight), temperature)
 
     def _kernel(self) -> Kernel:
         return NeighborRBF() if self.kernel is None else self.kernel
@@ -369,15 +376,24 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Checks
 
+    def _check_inducing_rows(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Inducing points may come as an array where the training rows come as a data frame: only their shape is compared."""
+        if not self._kernel().requires_vector_input:
+            return as_object_rows(self.inducing)
+        points = check_array(self.inducing, dtype=np.float64)
+        if points.shape[1] != rows.shape[1]:
+            raise ValueError(f"The inducing points have {points.shape[1]} columns, the rows have {rows.shape[1]} features.")
+        return points
+
     def _check_new_rows(self, X: Any) -> NDArray[Any]:
         return self._check_rows(X, reset=False)
 
     def _check_first_batch(self, rows: NDArray[Any]) -> None:
-        chosen_from_rows = self.inducing is None or isinstance(self.inducing, Integral | str)
+        chosen_from_rows = self.inducing is None or isinstance(self.inducing, Integral | str) or depends_on_rows(self._kernel())
         if chosen_from_rows and len(rows) < max(2, self.n_components):
             raise ValueError(
-                f"The first batch chooses the inducing points and has n_samples={len(rows)}, too few for {self.n_components} components. "
-                "Begin with a larger batch, or pass inducing points (and a kernel) to the constructor."
+                f"The first batch chooses lengthscale and inducing points and has n_samples={len(rows)}, too few for {self.n_components} "
+                "components. Begin with a larger batch, or pass both a concrete kernel and inducing points to the constructor."
             )
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1) -> NDArray[Any]:
@@ -395,13 +411,14 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)
         check_number("variance_weight", self.variance_weight, Real, at_least=0)
         check_number("covariance_weight", self.covariance_weight, Real, at_least=0)
-        if self.temperature != "auto":
+        if not isinstance(self.temperature, str) or self.temperature != "auto":
             check_number("temperature", self.temperature, Real, above=0, otherwise='or "auto"')
-        if isinstance(self.inducing, Integral):
+        if isinstance(self.inducing, Real):
             check_number("inducing", self.inducing, Integral, at_least=1)
         elif isinstance(self.inducing, str) and self.inducing != "all":
             raise ValueError(f'inducing must be None, a whole number, "all" or rows, got {self.inducing!r}.')
-        if isinstance(self.inference, str) and self.inference not in METHODS:
+        known = self.inference in METHODS if isinstance(self.inference, str) else hasattr(self.inference, "infer")
+        if not known or isinstance(self.inference, type):
             raise ValueError(f"inference must be one of {', '.join(METHODS)} or an object of gpssl.inference, got {self.inference!r}.")
         if not isinstance(self._kernel(), Kernel):
             raise TypeError(f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {self.kernel!r}.")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
-from .kernels import BlockKernel, block_kernel
-from .rows import in_double_precision, map_on_threads, row_blocks
+from .kernels import BlockKernel, block_kernel, check_finite_kernel
+from .rows import hash_rows, in_double_precision, map_on_threads, row_blocks
 
 FIRST_JITTER = 1e-8
 JITTER_TRIES = 4
@@ -40,11 +40,7 @@ class Features:
         points = in_double_precision(points)
         # k(U, U) with both arguments, so that white noise, which no two evaluations share, stays out of it.
         covariance = np.asarray(kernel(points, points), dtype=np.float64)
-        if covariance.shape != (len(points), len(points)) or not np.isfinite(covariance).all():
-            raise ValueError(
-                f"The kernel {kernel} gives no finite {len(points)} × {len(points)} matrix for {len(points)} rows. Scale the "
-                "columns (for example with StandardScaler), or choose another kernel."
-            )
+        check_finite_kernel(kernel, covariance)
         try:
             factor, jitter = stable_cholesky(covariance)
         except LinAlgError:
@@ -72,8 +68,7 @@ class Features:
     def fingerprint(self) -> str:
         """The same text for the same kernel and inducing points, on any machine."""
         digest = hashlib.sha256(_describe(self.kernel).encode())
-        points = self.points
-        digest.update(points.astype("<f8").tobytes() if points.dtype.kind in "fiub" else repr(list(points)).encode())
+        digest.update(hash_rows(self.points, seed=0).astype("<u8").tobytes())
         return digest.hexdigest()[:16]
 
     def columns(self, X: NDArray[Any], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -137,6 +132,9 @@ def _describe(kernel: Kernel) -> str:
     """The kernel with all digits of its parameters; its own `repr` rounds them."""
     parameters = []
     for name, value in sorted(kernel.get_params(deep=False).items()):
-        text = _describe(value) if isinstance(value, Kernel) else repr(np.asarray(value).tolist())
+        if callable(value) and not isinstance(value, Kernel):
+            text = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+        else:
+            text = _describe(value) if isinstance(value, Kernel) else repr(np.asarray(value).tolist())
         parameters.append(f"{name}={text}")
     return f"{type(kernel).__name__}({', '.join(parameters)})"

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
-from .kernels import block_kernel, kernel_diagonal
-from .rows import DistinctRows, distinct_rows, in_double_precision
+from .kernels import block_kernel, check_finite_kernel, kernel_diagonal
+from .rows import DistinctRows, distinct_rows, in_double_precision, row_blocks
 
 MIN_CANDIDATES = 2048
 CANDIDATES_PER_POINT = 4
 PIVOTS_AT_A_TIME = 16
 NUMERICALLY_ZERO = 1e-10
-NUGGET_ROWS = 64
+NUGGET_ROWS = 16
 
 
 class KernelSample(NamedTuple):
@@ -26,8 +26,8 @@ class KernelSample(NamedTuple):
     weight: NDArray[np.float64]
     prior_variance: NDArray[np.float64]
     """k(x, x). [n]"""
-    nugget: float
-    """Mean of the part of k(x, x) that no other row shares, even an identical one (`WhiteKernel`)."""
+    nugget: NDArray[np.float64]
+    """The part of k(x, x) that no other row shares, even an identical one (`WhiteKernel`). [n]"""
     complete: bool
     """Whether these are all distinct rows, or a sample of them."""
 
@@ -38,14 +38,23 @@ def sample_candidates(kernel: Kernel, X: NDArray[Any], sample_weight: NDArray[np
     distinct: DistinctRows = distinct_rows(X, sample_weight, limit=limit, seed=seed)
     rows = in_double_precision(X[distinct.first])
     prior_variance = kernel_diagonal(kernel, rows)
-    return KernelSample(rows, distinct.weight, prior_variance, mean_nugget(kernel, rows), complete=len(rows) < limit)
+    return KernelSample(rows, distinct.weight, prior_variance, nugget_of_rows(kernel, rows), complete=len(rows) < limit)
 
 
-def mean_nugget(kernel: Kernel, rows: NDArray[Any]) -> float:
-    """k(x, x) less what a second evaluation at x shares with the first, on average over a few rows."""
-    few = in_double_precision(rows[:NUGGET_ROWS])
-    shared = np.diagonal(np.asarray(kernel(few, few), dtype=np.float64))
-    return max(0.0, float((kernel_diagonal(kernel, few) - shared).mean()))
+def nugget_of_rows(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
+    """k(x, x) less what a second evaluation at x shares with the first; zero for all where it is for the first rows. [n]"""
+    nugget = np.zeros(len(rows))
+    for block in row_blocks(len(rows), NUGGET_ROWS):
+        few = in_double_precision(rows[block])
+        own = kernel_diagonal(kernel, few)
+        with np.errstate(all="ignore"):  # a sentence follows where the parameters make no sense
+            covariance = np.asarray(kernel(few, few), dtype=np.float64)
+        check_finite_kernel(kernel, covariance)
+        nugget[block] = np.maximum(own - covariance.diagonal(), 0.0)
+        if (nugget[block] <= NUMERICALLY_ZERO * own).all():
+            nugget[block] = 0.0
+            break
+    return nugget
 
 
 def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points: int, tolerance: float) -> NDArray[np.intp]:
@@ -77,6 +86,8 @@ def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points
         done = len(chosen)
         pool = np.argsort(-left, kind="stable")[: 4 * PIVOTS_AT_A_TIME]
         pivots, factor = _choose_pivots(kernel, rows, features[:, :done], pool[left[pool] > 0], n_points - done)
+        if len(pivots) == 0:
+            break
         columns = np.empty((len(rows), len(pivots)))
         block_kernel(kernel, rows[pivots])(rows, columns)
         columns -= features[:, :done] @ features[pivots, :done].T
@@ -87,6 +98,11 @@ def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points
         available[pivots] = False
         chosen.extend(pivots)
         _check_positive(kernel, residual[available], scale)
+    if not chosen:
+        raise ValueError(
+            f"Under the kernel {kernel} no two rows have anything in common, so there is nothing to learn. Add a kernel that relates "
+            "rows to each other, such as RBF."
+        )
     return np.array(chosen, dtype=np.intp)
 
 
@@ -98,6 +114,7 @@ def _choose_pivots(
     Returns the pivots and the triangular factor of their residual covariance.
     """
     covariance = np.asarray(kernel(rows[pool], rows[pool]), dtype=np.float64) - features[pool] @ features[pool].T
+    check_finite_kernel(kernel, covariance)
     n_pivots = min(PIVOTS_AT_A_TIME, n_points, len(pool))
     columns = np.zeros((len(pool), n_pivots))
     residual = covariance.diagonal().copy()
@@ -105,7 +122,7 @@ def _choose_pivots(
     picked: list[int] = []
     for step in range(n_pivots):
         best = int(residual.argmax())
-        if residual[best] < threshold:
+        if residual[best] < threshold or residual[best] <= 0:
             break
         columns[:, step] = (covariance[:, best] - columns[:, :step] @ columns[best, :step]) / np.sqrt(residual[best])
         residual -= columns[:, step] ** 2

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,23 +74,17 @@ class Moments:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Moments:
         """Read what `save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                content = {name: file[name] for name in file.files}
-            version = int(content["version"])
-        except (ValueError, KeyError, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise ValueError(f"{path} is not a file written by Moments.save.") from error
-        if version > FILE_VERSION:
-            raise ValueError(f"{path} was written by a newer version of gpssl (format {version}); upgrade gpssl to read it.")
-        return cls(
-            float(content["weight"]),
-            content["first"],
-            content["second"],
-            float(content["diagonal"]),
-            str(content["fingerprint"]),
-        )
+        with open(path, "rb") as file:
+            try:
+                with np.load(file, allow_pickle=False) as archive:
+                    content = {name: archive[name] for name in archive.files}
+                version = int(content["version"])
+                if version <= FILE_VERSION:
+                    weight, diagonal = float(content["weight"]), float(content["diagonal"])
+                    return cls(weight, content["first"], content["second"], diagonal, str(content["fingerprint"]))
+            except (AttributeError, BadZipFile, EOFError, KeyError, OSError, TypeError, ValueError) as error:
+                raise ValueError(f"{path} is not a file written by Moments.save, or is damaged.") from error
+        raise ValueError(f"{path} was written by a newer version of gpssl (format {version}); upgrade gpssl to read it.")
 
     def covariance(self, features: Features) -> tuple[NDArray[np.float64], float]:
         """G and ρ: covariance of the whitened features over the rows, and their mean residual variance.
@@ -183,8 +178,8 @@ class Spectrum:
     """Eigenvalues of the feature covariance G = Q Λ Qᵀ, split into what can be learnt and a tail that cannot.
 
     In this basis the prior stays N(0, I) and, with C the covariance of the representations over the rows,
-    C_jk = Σ_a λ_a v_ja v_ka + δ_jk ρ. Along directions with λ_a ≤ 1e-6 λ₁ the posterior equals the prior to within the
-    sixth digit; they stay at the prior and enter through Σλ and Σλ².
+    C_jk = Σ_a λ_a v_ja v_ka + δ_jk ρ. Directions with λ_a ≤ 1e-6 λ₁ hardly change C, and it hardly changes them: they
+    stay at the prior and enter through Σλ and Σλ².
     """
 
     eigenvalues: NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import LinAlgError, solve_triangular
 
 from .features import Features, stable_cholesky
 from .inference import Weights
@@ -19,6 +19,10 @@ Array = NDArray[np.float64]
 
 EXACT_ROWS = 2000
 """Rows at which the residuals of drawn functions are drawn jointly; see `FunctionDraws`."""
+
+
+SMALLEST_SCALE = 1e-12
+"""For the jitter at rows where the kernel is zero."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,6 @@ class FunctionDraws:
         self._directions = directions
         self._seed = seed
         self._rng = np.random.default_rng([seed, 1])
-        self._scale: float | None = None
         self._known: dict[int, int] = {}
         self._rows: NDArray[Any] | None = None
         self._factor = np.empty((0, 0))
@@ -121,10 +124,15 @@ class FunctionDraws:
         if len(X) == 0:
             return
         covariance = self._features.residual_covariance(X)
-        if self._scale is None:
-            self._scale = float(np.mean(kernel_diagonal(self._features.kernel, X)))
         given = self._given(X)
-        corner, _ = stable_cholesky(covariance - given.T @ given, self._scale)
+        scale = max(float(kernel_diagonal(self._features.kernel, X).mean()), SMALLEST_SCALE)
+        try:
+            corner, _ = stable_cholesky(covariance - given.T @ given, scale)
+        except LinAlgError:
+            raise ValueError(
+                f"The kernel {self._features.kernel} is not positive semi-definite on these rows, so no function can be drawn there. "
+                "Choose another kernel, or other parameters for this one."
+            ) from None
         n_old, n_new = len(self._factor), len(X)
         factor = np.zeros((n_old + n_new, n_old + n_new))
         factor[:n_old, :n_old], factor[n_old:, :n_old], factor[n_old:, n_old:] = self._factor, given.T, corner

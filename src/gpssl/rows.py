@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
@@ -29,12 +29,14 @@ class DistinctRows(NamedTuple):
     """The summed weight of all its copies. [n]"""
 
 
-def as_object_rows(X: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Rows that are not vectors (strings, graphs, …) as a one-dimensional array of objects."""
-    if isinstance(X, np.ndarray):
-        return X
-    rows = np.empty(len(X), dtype=object)
-    rows[:] = list(X)
+def as_object_rows(X: Any) -> NDArray[Any]:
+    """Rows that are not vectors (strings, graphs, …) as an array of objects; of a data frame with one column, that column."""
+    values = X.to_numpy() if hasattr(X, "to_numpy") else X
+    if isinstance(values, np.ndarray):
+        return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    items = list(values)
+    rows = np.empty(len(items), dtype=object)
+    rows[:] = items
     return rows
 
 
@@ -95,7 +97,12 @@ def _hash_vectors(block: NDArray[Any], coefficients: NDArray[np.uint64]) -> NDAr
 
 
 def _hash_object(row: Any, key: bytes) -> int:
-    content = str(row).encode() if isinstance(row, str) else pickle.dumps(row)
+    try:
+        content = joblib.hash(row).encode()
+    except Exception as error:
+        raise ValueError(
+            f"Rows of type {type(row).__name__} cannot be told apart by their content ({error}). They must be objects that can be pickled."
+        ) from error
     return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=key).digest(), "little")
 
 

@@ -12,17 +12,21 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+LARGEST_TOTAL_WEIGHT = 1e15
+
 
 def check_numeric_rows(estimator: BaseEstimator, X: Any, *, reset: bool, min_rows: int, kernel: Kernel) -> NDArray[Any]:
     """Rows of numbers, as scikit-learn checks them; for what is no number, what to do about it."""
     try:
         return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows)
     except (ValueError, TypeError) as error:
-        if "convert" not in str(error) and "argument must be" not in str(error):
+        is_no_number = "could not convert" in str(error) or "argument must be" in str(error)
+        if not is_no_number and "promot" not in type(error).__name__.lower():
             raise
-        raise type(error)(
-            f"{error}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with OneHotEncoder), "
-            "or pass a kernel for this kind of object."
+        kind = type(error) if is_no_number else TypeError
+        raise kind(
+            f"{str(error).rstrip('.')}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with "
+            "OneHotEncoder), or pass a kernel for this kind of object."
         ) from error
 
 
@@ -31,6 +35,8 @@ def check_weights(sample_weight: Any, rows: NDArray[Any]) -> NDArray[np.float64]
     if sample_weight is None:
         return np.ones(len(rows))
     weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    if not weight.sum() < LARGEST_TOTAL_WEIGHT:
+        raise ValueError(f"The sample weights sum to {weight.sum():.3g}. A weight counts rows; scale them down.")
     if not weight.sum() > 0:
         raise ValueError("All sample weights are zero: give at least some rows a positive weight.")
     return weight
@@ -46,7 +52,7 @@ def check_number(
 ) -> None:
     """A sentence for a value that is no number of the kind, or too small."""
     bound = f"of at least {at_least}" if at_least is not None else f"above {above}"
-    fits = isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]
+    fits = isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300  # type: ignore[arg-type]
     if fits and at_least is not None:
         fits = value >= at_least
     if fits and above is not None:

@@ -69,7 +69,7 @@ class Mode(BaseEstimator):
 
 
 def spectral_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> Array:
-    """The mode among v_j = μ_j e_j, dimension j along direction j. [J, r]
+    """The mode among v_j = μ_j e_j, dimension j along direction j, for as many directions as dimensions. [J, r]
 
     With q = sqrt(λ μ² + c), c = ρ + tail + ε, dimension j contributes (c_V/J) max(0, γ − q) + τ (q² − c) / 2λ, which is least at
 

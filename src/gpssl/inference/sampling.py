@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..moments import Spectrum
 from ..objective import Objective, represented_covariance
 from ..progress import Progress
+from ..validation import check_number
 from .diagnostics import effective_sample_size, split_r_hat
 from .variational import Variational
 from .weights import DrawnWeights
@@ -62,8 +64,8 @@ class Sampling(BaseEstimator):
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
     ) -> tuple[DrawnWeights, float, SamplingReport]:
         """Draws of the weights, their mean loss, and how well the chains mixed."""
-        if min(self.n_chains, self.n_warmup, self.n_samples // 4) < 1:
-            raise ValueError("Sampling needs n_chains ≥ 1, n_warmup ≥ 1 and n_samples ≥ 4.")
+        for name, least in (("n_chains", 1), ("n_warmup", 1), ("n_samples", 4)):
+            check_number(name, getattr(self, name), Integral, at_least=least)
         guide, _, _ = Variational().infer(spectrum, objective, n_components, seed)
         centre, width = guide.mean, WIDENING * guide.std
 
@@ -139,8 +141,9 @@ def _elliptical_slice_step(
 
 
 def _report(weights: Array, losses: Array) -> SamplingReport:
-    quantities = np.concatenate([weights.reshape(*weights.shape[:2], -1), losses[..., None]], axis=-1)
-    r_hat, size = split_r_hat(quantities), effective_sample_size(quantities)
+    quantities = [*weights.swapaxes(0, 2).swapaxes(1, 2), losses[..., None]]  # one dimension at a time, to spare memory
+    r_hat = np.concatenate([split_r_hat(values) for values in quantities])
+    size = np.concatenate([effective_sample_size(values) for values in quantities])
     report = SamplingReport(float(r_hat.max()), float(size.min()), float(r_hat[-1]), float(size[-1]))
     if report.r_hat > MIXED_R_HAT:
         warnings.warn(

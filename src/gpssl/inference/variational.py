@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -46,8 +47,8 @@ class Variational(BaseEstimator):
     In the eigenbasis of the moments the best q is diagonal. There are two starts:
 
     - *spectral*: dimension j along direction j, at unit variance. The objective does not change when direction a and dimension a
-      change sign together, so off the diagonal the gradient with respect to the means is zero and stays zero: J means are
-      optimised instead of J·r.
+      change sign together, so off the diagonal the gradient with respect to the means is zero, in expectation over the draws, and
+      stays zero: J means are optimised instead of J·r.
     - *rotated*: every dimension along a mix of the leading directions, all means free. At middling temperatures, where it does not
       pay to give every dimension a direction of its own, this leads to a better minimum. It is tried where that may be so, and kept
       if it is better by one per cent and the descent comes to an end.
@@ -55,7 +56,8 @@ class Variational(BaseEstimator):
     Parameters
     ----------
     n_draws
-        Quasi-random draws over which the variance loss is averaged; a power of two.
+        Quasi-random draws over which the variance loss is averaged; a power of two. Where fresh draws judge the minimum to be more than
+        one per cent worse, it is sought again with 8 and then 64 times as many, while that stays affordable.
     max_iterations
         Limit for L-BFGS.
     """
@@ -68,7 +70,7 @@ class Variational(BaseEstimator):
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
     ) -> tuple[GaussianWeights, float, OptimisationReport]:
         """The optimal q, the objective there, and how the minimisation went."""
-        if self.n_draws < 1 or self.n_draws & (self.n_draws - 1):
+        if not isinstance(self.n_draws, Integral) or self.n_draws < 1 or self.n_draws & (self.n_draws - 1):
             raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
         own = own_directions(spectrum, n_components)
         judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
@@ -78,7 +80,7 @@ class Variational(BaseEstimator):
             # The draws that were minimised over flatter the minimum. It is judged on others; where those disagree, as they may
             # where no covariance loss keeps the widths small, more draws are needed.
             value = objective.expected(minimum.mean, minimum.std, spectrum, judge).value
-            too_many = factor * self.n_draws * spectrum.rank > MOST_NUMBERS_DRAWN
+            too_many = 8 * factor * self.n_draws * spectrum.rank * n_components > MOST_NUMBERS_DRAWN
             if value - minimum.value <= ADVANTAGE * value or too_many:
                 break
         _warn_if_stalled(minimum)

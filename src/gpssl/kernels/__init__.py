@@ -4,8 +4,8 @@ Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that
 `NeighborRBF`, has a method `resolve` that turns it into a concrete one, once, at `fit`.
 """
 
-from .evaluation import BlockKernel, block_kernel, kernel_diagonal
+from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
 from .neighbor_rbf import NeighborRBF
-from .resolution import resolve_kernel
+from .resolution import depends_on_rows, resolve_kernel
 
-__all__ = ["BlockKernel", "NeighborRBF", "block_kernel", "kernel_diagonal", "resolve_kernel"]
+__all__ = ["BlockKernel", "NeighborRBF", "block_kernel", "check_finite_kernel", "depends_on_rows", "kernel_diagonal", "resolve_kernel"]

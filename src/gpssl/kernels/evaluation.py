@@ -97,14 +97,19 @@ def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
             f"The kernel {kernel} returns an array of shape {diagonal.shape} as the diagonal of {len(rows)} rows, where one "
             "number a row is needed. Combine kernels with + or *, not with CompoundKernel."
         )
-    if not np.isfinite(diagonal).all():
-        raise ValueError(
-            f"The kernel {kernel} is not finite on these rows. Scale the columns (for example with StandardScaler) or choose "
-            "a bounded kernel such as RBF."
-        )
+    check_finite_kernel(kernel, diagonal)
     if diagonal.min(initial=0.0) < 0:
         raise ValueError(
             f"The kernel {kernel} is not positive semi-definite: k(x, x) is negative, {diagonal.min():.3g}, for one of the "
             "rows. Choose another kernel."
         )
     return diagonal
+
+
+def check_finite_kernel(kernel: Kernel, values: NDArray[np.float64]) -> None:
+    """A sentence where the kernel gives infinity or NaN."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"The kernel {kernel} is not finite on these rows. Check its parameters (a lengthscale of zero?), scale the columns (for "
+            "example with StandardScaler), or choose a bounded kernel such as RBF."
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Kernel, NormalizedKernelMixin, StationaryKernelMixin
 
 from ..rows import distinct_rows, row_blocks
+from ..validation import check_number
 
 ANCHORS_AT_A_TIME = 512
 FARTHEST_ROWS = 64
@@ -68,12 +69,10 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         return RBF(lengthscale if self.per_column else float(lengthscale[0]), length_scale_bounds="fixed")
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.neighborhood, Real) or not self.neighborhood > 0:
-            raise ValueError(f"neighborhood must be a positive number, got {self.neighborhood!r}.")
+        check_number("neighborhood", self.neighborhood, Real, above=0)
         if self.reduce not in ("max", "median"):
             raise ValueError(f'reduce must be "max" or "median", got {self.reduce!r}.')
-        if self.max_rows < 2:
-            raise ValueError(f"max_rows must be at least 2, got {self.max_rows!r}.")
+        check_number("max_rows", self.max_rows, Integral, at_least=2)
 
     def _column_scale(self, rows: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """What one unit of distance is in each column. [D]"""

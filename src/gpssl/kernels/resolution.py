@@ -19,6 +19,12 @@ class DataDependentKernel(Protocol):
         ...
 
 
+def depends_on_rows(kernel: Kernel) -> bool:
+    """Whether some part of the kernel is still to be resolved."""
+    parts = [part for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel)]
+    return isinstance(kernel, DataDependentKernel) or any(map(depends_on_rows, parts))
+
+
 def resolve_kernel(kernel: Kernel, X: NDArray[Any], sample_weight: NDArray[np.float64], seed: int) -> Kernel:
     """A copy of `kernel` in which every part that depends on the training rows has been made concrete.
 
