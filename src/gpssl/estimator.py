@@ -243,7 +243,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise ValueError("score needs at least 2 rows: it measures their covariance.")
         covariance, residual = self._moments(rows, np.ones(len(rows))).covariance(self.features_)
         rotated = self._spectrum.basis.T @ covariance @ self._spectrum.basis
-        loss = posterior.weights.expected_loss(rotated, residual, self._objective())
+        loss = posterior.weights.expected_loss(rotated, residual, self._fitted_objective)
         return -(loss + self.temperature_ * posterior.weights.divergence())
 
     # What was learnt
@@ -270,14 +270,14 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @property
     def residual_(self) -> float:
         """Fraction of the prior variance that the inducing points leave open."""
-        _, residual = self.moments_.covariance(self.features_)
-        return residual * self.moments_.weight / self.moments_.diagonal
+        self.posterior_  # noqa: B018  (computes the spectrum, which knows it)
+        return self._spectrum.residual * self.moments_.weight / self.moments_.diagonal
 
     @property
     def temperature_(self) -> float:
         """τ as used."""
-        self.posterior_  # noqa: B018  (sets it)
-        return self._temperature
+        self.posterior_  # noqa: B018  (sets the objective)
+        return self._fitted_objective.temperature
 
     @property
     def eigenvalues_(self) -> Array:
@@ -321,9 +321,9 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         with one_blas_thread():
             self._spectrum = Spectrum.of(self.moments_, self.features_)
             self._check_spectrum()
-            self._temperature = self._objective().temperature
+            self._fitted_objective = self._objective()
             weights, self.objective_, self.report_ = self._inference().infer(
-                self._spectrum, self._objective(), int(self.n_components), self._seed, verbose=bool(self.verbose)
+                self._spectrum, self._fitted_objective, int(self.n_components), self._seed, verbose=bool(self.verbose)
             )
         basis = self._spectrum.basis[:, : weights.mean.shape[1]]
         self._posterior = Posterior(self.features_, basis, weights)
@@ -345,7 +345,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
 
     def _forget_posterior(self) -> None:
-        for name in ("_posterior", "_spectrum", "_temperature", "objective_", "report_"):
+        for name in ("_posterior", "_spectrum", "_fitted_objective", "objective_", "report_"):
             if hasattr(self, name):
                 delattr(self, name)
 
