@@ -350,6 +350,8 @@ def test_float32_rows_give_the_same_representation(circles: Array) -> None:
         ({"inference": Mode}, "variational, sampling, mode"),
         ({"inference": Variational(63)}, "power of two"),
         ({"inference": Variational(64.0)}, "power of two"),  # type: ignore[arg-type]
+        ({"inference": Variational(max_iterations=0)}, "max_iterations must be a whole number of at least 1"),
+        ({"inference": Mode(max_iterations=0)}, "max_iterations must be a whole number of at least 1"),
         ({"inference": Sampling(n_samples=3)}, "n_samples must be a whole number of at least 4"),
         ({"kernel": sk.RBF(0.0)}, "not finite"),
         ({"kernel": sk.RBF(np.nan)}, "not finite"),
@@ -462,6 +464,26 @@ def test_duplicated_rows_are_no_problem(circles: Array) -> None:
     ssl = GPSSL(2, random_state=0).fit(np.repeat(circles[:30], 20, axis=0))
     assert np.isfinite(ssl.transform(circles)).all()
     assert len(ssl.inducing_points_) <= 30
+
+
+@pytest.mark.parametrize("bad", [np.ones((50, 2)), np.full((50, 2), np.nan), np.ones((50, 3))], ids=["equal", "NaN", "equal, wider"])
+def test_a_fit_that_fails_loses_nothing(circles: Array, bad: Array) -> None:
+    ssl = GPSSL(2, random_state=0).fit(circles)
+    mean, std = ssl.transform(circles), ssl.std(circles)
+    with pytest.raises(ValueError, match=r"All rows look the same|NaN"):
+        ssl.fit(bad)
+    np.testing.assert_array_equal(ssl.transform(circles), mean)
+    np.testing.assert_array_equal(ssl.std(circles), std)
+    with pytest.raises(ValueError, match=r"All rows look the same|NaN"):
+        GPSSL(2).fit(bad)
+
+
+def test_a_first_batch_that_fails_leaves_an_unfitted_estimator(circles: Array) -> None:
+    ssl = GPSSL(5, random_state=0)
+    with pytest.raises(ValueError, match="first batch chooses"):
+        ssl.partial_fit(np.ones((3, 7)))
+    ssl.partial_fit(circles)
+    assert ssl.n_features_in_ == 2
 
 
 def test_noise_that_differs_between_rows_is_no_problem(circles: Array) -> None:

@@ -75,6 +75,14 @@ def test_discrete_and_constant_columns_get_a_usable_lengthscale() -> None:
         assert np.isfinite(lengthscale).all()
 
 
+def test_column_far_from_zero_is_not_taken_for_constant() -> None:
+    """Seconds since 1970, some microseconds apart."""
+    X = np.column_stack([1.7e9 + 1e-4 * np.random.default_rng(0).standard_normal(100), np.full(100, 0.1)])
+    lengthscale = NeighborRBF().resolve(X).length_scale
+    assert lengthscale[0] < 0.1
+    assert lengthscale[1] >= 0.1
+
+
 def test_resolution_reaches_into_sums_products_and_powers(circles: Array) -> None:
     weight = np.ones(len(circles))
     kernel = (2.0 * NeighborRBF(per_column=False) + sk.WhiteKernel(0.1)) ** 2

@@ -22,7 +22,7 @@ from .objective import Objective
 from .posterior import FunctionDraws, Posterior
 from .progress import Progress, announce
 from .rows import as_object_rows, one_blas_thread
-from .validation import check_number, check_numeric_rows, check_weights, seed_from
+from .validation import check_number, check_numeric_rows, check_weights, seed_from, unchanged_on_failure
 
 Array = NDArray[np.float64]
 
@@ -148,12 +148,13 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPSSL:
         """Learn from unlabelled rows; `y` is ignored. Weight 2 is the row twice."""
         self._check_parameters()
-        rows = self._check_rows(X, reset=True, min_rows=2)
-        weight = check_weights(sample_weight, rows)
-        self._choose_features(rows, weight)
-        self.moments_ = self._moments(rows, weight)
-        self._forget_posterior()
-        self._infer()
+        with unchanged_on_failure(self):
+            rows = self._check_rows(X, reset=True, min_rows=2)
+            weight = check_weights(sample_weight, rows)
+            self._choose_features(rows, weight)
+            self.moments_ = self._moments(rows, weight)
+            self._forget_posterior()
+            self._infer()
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPSSL:
@@ -164,15 +165,15 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         first = not hasattr(self, "moments_")
-        rows = self._check_rows(X, reset=first, min_rows=1)
-        weight = check_weights(sample_weight, rows)
-        if first:
-            self._check_first_batch(rows)
-            self._choose_features(rows, weight)
-            self.moments_ = self._moments(rows, weight)
-        else:
-            self.moments_ = self.moments_ + self._moments(rows, weight)
-        self._forget_posterior()
+        with unchanged_on_failure(self):
+            rows = self._check_rows(X, reset=first, min_rows=1)
+            weight = check_weights(sample_weight, rows)
+            if first:
+                self._check_first_batch(rows)
+                self._choose_features(rows, weight)
+            moments = self._moments(rows, weight)
+            self.moments_ = moments if first else self.moments_ + moments
+            self._forget_posterior()
         return self
 
     def refit(self, *, moments: Moments | None = None, **changes: Any) -> GPSSL:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -40,6 +42,18 @@ def check_weights(sample_weight: Any, rows: NDArray[Any]) -> NDArray[np.float64]
     if not weight.sum() > 0:
         raise ValueError("All sample weights are zero: give at least some rows a positive weight.")
     return weight
+
+
+@contextmanager
+def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Give a fitted estimator back as it was when fitting it again fails. Its attributes are replaced, never written into."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def seed_from(random_state: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from ..moments import Spectrum
 from ..objective import EPSILON, TARGET, ExpectedVarianceLoss, Gradient, Objective, represented_covariance
+from ..validation import check_number
 from .minimisation import Minimisation
 from .variational import ADVANTAGE, OptimisationReport, may_share_directions, own_directions, rotated_start, with_fixed_signs
 from .weights import PointWeights
@@ -39,6 +41,7 @@ class Mode(BaseEstimator):
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
     ) -> tuple[PointWeights, float, OptimisationReport]:
         """The mode, the objective there, and how it was found. Needs no draws, so the seed is not used."""
+        check_number("max_iterations", self.max_iterations, Integral, at_least=1)
         n_directions = len(spectrum.basis)
         spectrum = replace(spectrum, tail_sum=0.0, tail_sum_of_squares=0.0)  # at the mode the tail is zero
         weights = spectral_mode(spectrum, objective, n_components)

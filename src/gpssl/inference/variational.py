@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..moments import Spectrum
 from ..objective import TARGET, ExpectedVarianceLoss, Objective, expected_covariance_loss
+from ..validation import check_number
 from .minimisation import POLISHED, Minimisation, Minimum, Start
 from .weights import GaussianWeights
 
@@ -72,6 +73,7 @@ class Variational(BaseEstimator):
         """The optimal q, the objective there, and how the minimisation went."""
         if not isinstance(self.n_draws, Integral) or self.n_draws < 1 or self.n_draws & (self.n_draws - 1):
             raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
+        check_number("max_iterations", self.max_iterations, Integral, at_least=1)
         own = own_directions(spectrum, n_components)
         judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
         for factor in DRAW_FACTORS:

@@ -15,6 +15,8 @@ from ..validation import check_number
 
 ANCHORS_AT_A_TIME = 512
 FARTHEST_ROWS = 64
+ROUNDING = 1e-14
+"""Spread of a column, relative to its largest entry, that rounding alone may cause."""
 
 
 class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -84,7 +86,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         mean = weight @ scaled / weight.sum()
         deviation = np.sqrt(weight @ (scaled - mean) ** 2 / weight.sum())
         # A constant column has no spread to measure by; it adds nothing to any distance either.
-        return np.where(deviation > 1e-12, deviation, 1.0) * largest
+        return np.where(deviation > ROUNDING, deviation, 1.0) * largest
 
     def _rule(self, rows: NDArray[np.float64], weight: NDArray[np.float64], outlying: NDArray[np.float64]) -> float:
         """The lengthscale of the paper's rule for these rows, and for anchors that lie outside them."""
