@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.gaussian_process.kernels import RBF
@@ -12,6 +13,11 @@ from gpssl.datasets import quadrant_circles
 from gpssl.kernels import NeighborRBF
 
 Array = NDArray[np.float64]
+
+# The same examples on every machine; to look for new ones: pytest --hypothesis-profile=search
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.load_profile("fixed")
 
 
 def _read_only(X: Array) -> Array:

@@ -155,7 +155,7 @@ def test_weights_count_as_repetitions(circles: Array, seed: int) -> None:
 
 
 @given(st.lists(st.integers(1, 449), min_size=1, max_size=5, unique=True))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_partial_fit_in_any_split_equals_fit(cuts: list[int]) -> None:
     from gpssl.datasets import quadrant_circles
 
@@ -168,7 +168,7 @@ def test_partial_fit_in_any_split_equals_fit(cuts: list[int]) -> None:
 
 
 @given(st.floats(1e-8, 1e8), st.floats(-1e3, 1e3))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_units_and_origin_do_not_matter(scale: float, shift: float) -> None:
     from gpssl.datasets import quadrant_circles
 

@@ -203,7 +203,7 @@ def test_sampling_carries_through_the_estimator(circles: Array) -> None:
 
 
 @given(st.floats(-0.5, 0.95), st.integers(0, 100))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_effective_sample_size_of_an_autoregression(correlation: float, seed: int) -> None:
     """n (1 − φ) / (1 + φ) for x_t = φ x_{t−1} + noise."""
     rng = np.random.default_rng(seed)

@@ -50,7 +50,7 @@ def test_covariance_is_that_of_the_whitened_features() -> None:
 
 
 @given(st.lists(st.integers(0, 200), max_size=6), st.integers(1, 64), st.integers(0, 2**31))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_moments_add_over_any_split_in_any_order(cuts: list[int], block_rows: int, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(X))
     parts = [part for part in np.split(X[order], sorted(cuts)) if len(part) > 0]
@@ -61,14 +61,14 @@ def test_moments_add_over_any_split_in_any_order(cuts: list[int], block_rows: in
 
 
 @given(st.lists(st.integers(0, 3), min_size=200, max_size=200).filter(any))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_weights_count_as_repetitions(weights: list[int]) -> None:
     weight = np.array(weights)
     assert_equal(moments(X, weight.astype(float)), moments(np.repeat(X, weight, axis=0)))
 
 
 @given(st.integers(2, 200), st.integers(0, 2**31))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_covariance_is_positive_semi_definite(n_rows: int, seed: int) -> None:
     rows = np.random.default_rng(seed).standard_normal((n_rows, 3)) * 10 ** np.random.default_rng(seed).uniform(-3, 3)
     covariance, residual = moments(rows).covariance(FEATURES)

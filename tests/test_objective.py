@@ -84,7 +84,7 @@ def test_kl_divergence_is_that_of_normal_distributions() -> None:
 
 
 @given(st.floats(1e-7, 2.0), st.floats(-3.0, 3.0), st.floats(1e-4, 2.0))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_expected_hinge_is_the_integral(offset: float, mean: float, std: float) -> None:
     def integrand(y: float) -> float:
         return max(0.0, 1 - np.sqrt(offset + y * y)) * float(norm.pdf(y, mean, std))
@@ -93,13 +93,15 @@ def test_expected_hinge_is_the_integral(offset: float, mean: float, std: float) 
     low, high = max(-reach, mean - 9 * std), min(reach, mean + 9 * std)
     points = sorted({min(max(0.0, low), high), min(max(mean, low), high)})
     edges = [low, *points, high]
-    expected = sum(quad(integrand, a, b, epsabs=1e-12)[0] for a, b in pairwise(edges)) if high > low else 0.0
+    # The density is below 4000, so that a sliver too narrow for quad holds less than 4e-10 of the integral.
+    pieces = [(a, b) for a, b in pairwise(edges) if b - a > 1e-13]
+    expected = sum(quad(integrand, a, b, epsabs=1e-12)[0] for a, b in pieces)
     hinge = expected_hinge(np.array(offset), np.array(mean), np.array(std))
     assert float(hinge.value) == pytest.approx(expected, abs=1e-7 if offset > 1e-2 else 1e-4)
 
 
 @given(st.floats(0.01, 0.95), st.floats(-2.0, 2.0), st.floats(0.01, 1.5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_expected_hinge_has_the_derivatives_it_says(offset: float, mean: float, std: float) -> None:
     step = 1e-5 * min(1.0, std)
     point = np.array([offset, mean, std])

@@ -9,7 +9,7 @@ from gpssl.rows import as_object_rows, distinct_rows, hash_rows, map_on_threads,
 
 
 @given(st.integers(0, 2**31 - 2), st.integers(1, 30))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_sample_does_not_depend_on_the_order_of_rows(seed: int, limit: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.integers(3, size=(60, 2)).astype(float)
