@@ -11,10 +11,12 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ..objective import Gradient
+from .mode import Arrangement
 
 Array = NDArray[np.float64]
 Function = Callable[[Array, Array], Gradient]
 
+STAGE = 50
 NEWTON_STEPS = 8
 DIFFERENCE = 1e-5
 LBFGS_TOLERANCES = (1e-3, 1e-5, 1e-7)
@@ -23,16 +25,12 @@ POLISHED = 1e-6
 
 
 class Start(NamedTuple):
-    """Where a minimisation begins and what it may change."""
+    """Where a minimisation begins. The mixing R of the means m_ja = R_ja t_a stays as it is."""
 
-    mean: Array
-    """[J, r]"""
+    arrangement: Arrangement
+    """R [J, n] and t [n]"""
     std: Array
     """[J, r]"""
-    free_mean: NDArray[np.bool_]
-    """Which means are optimised; the others stay. [J, r]"""
-    std_is_free: bool
-    """Whether the standard deviations are optimised."""
 
 
 class Minimum(NamedTuple):
@@ -44,26 +42,39 @@ class Minimum(NamedTuple):
     n_iterations: int
     error: float
     """Size of the gradient in units that make the Hessian of the divergence 1: about the distance to the minimum."""
+    point: Array
+    """The same in the variables of the minimisation."""
 
 
 class Minimisation:
     """One objective, one start: L-BFGS, then Newton steps.
 
-    The variables are the free means and the logarithms of the standard deviations, scaled by the root of (an estimate of) the diagonal of
+    The variables are the scales t and the logarithms of the standard deviations, divided by the root of (an estimate of) the diagonal of
     the Hessian. That matters: along a direction that the losses hardly see, the curvature is that of the divergence, 2τ; along one that
     carries a dimension it is that of the variance loss, larger by any factor.
     """
 
-    def __init__(self, function: Function, start: Start, eigenvalues: Array, temperature: float) -> None:
+    def __init__(self, function: Function, start: Start, temperature: float) -> None:
         self.function = function
-        self.start = start
         self.temperature = temperature
-        self.n_means = int(start.free_mean.sum())
-        self.scale = np.sqrt(self._curvatures(eigenvalues))
+        self.mixing = start.arrangement.mixing
+        self.shape = start.std.shape
+        self.n_scales = len(start.arrangement.scale)
+        self.start = np.concatenate([start.arrangement.scale, np.log(start.std).ravel()])
+        self.unit = np.full_like(self.start, 1 / np.sqrt(2 * temperature))
 
-    def minimise(self, max_iterations: int, tolerance: float = LBFGS_TOLERANCES[0]) -> Minimum:
-        """L-BFGS from the start."""
-        return self._descend(self._pack(self.start.mean, self.start.std), max_iterations, tolerance)
+    def minimise(self, max_iterations: int) -> Minimum:
+        """L-BFGS from the start. Far from there the curvatures are others, so that they are measured anew after every stage."""
+        self._measure_scales(self.start)
+        minimum = self._descend(self.start / self.unit, min(STAGE, max_iterations), LBFGS_TOLERANCES[0])
+        n_iterations = minimum.n_iterations
+        while minimum.n_iterations == STAGE and n_iterations < max_iterations:
+            position = minimum.point * self.unit
+            self._measure_scales(position)
+            self._measure_stds(position)
+            minimum = self._descend(position / self.unit, min(STAGE, max_iterations - n_iterations), LBFGS_TOLERANCES[0])
+            n_iterations += minimum.n_iterations
+        return minimum._replace(n_iterations=n_iterations)
 
     def refine(self, minimum: Minimum, max_iterations: int) -> Minimum:
         """Newton steps from a minimum; where they do not take, L-BFGS to a tighter tolerance before trying them again."""
@@ -71,12 +82,12 @@ class Minimisation:
             minimum = self.polish(minimum)
             if minimum.error < POLISHED:
                 return minimum
-            further = self._descend(self._pack(minimum.mean, minimum.std), max_iterations, tolerance)
+            further = self._descend(minimum.point, max_iterations, tolerance)
             minimum = further._replace(n_iterations=minimum.n_iterations + further.n_iterations)
         return self.polish(minimum)
 
     def _descend(self, point: Array, max_iterations: int, tolerance: float) -> Minimum:
-        options = {"maxiter": max_iterations, "maxfun": 2 * max_iterations, "ftol": 0.0, "maxcor": 20}
+        options = {"maxiter": max_iterations, "maxfun": 10 * max_iterations, "ftol": 0.0, "maxcor": 20}
         options["gtol"] = tolerance * np.sqrt(self.temperature)
         result = minimize(self._evaluate, point, jac=True, method="L-BFGS-B", options=options)
         return self._minimum(result.x, result.nit)
@@ -88,7 +99,7 @@ class Minimisation:
         gradients. The Hessian is applied by differences of the gradient and inverted by conjugate gradients. A step that does not
         halve the gradient is not taken.
         """
-        point = self._pack(minimum.mean, minimum.std)
+        point = minimum.point
         gradient = self._evaluate(point)[1]
         for _ in range(NEWTON_STEPS):
             norm = np.linalg.norm(gradient)
@@ -104,39 +115,41 @@ class Minimisation:
             point, gradient = point + step, candidate
         return self._minimum(point, minimum.n_iterations)
 
-    def _curvatures(self, eigenvalues: Array) -> Array:
-        """Estimate of the Hessian's diagonal: 2τ for log s, and τ + κ_j λ_a for the mean m_ja.
+    def _measure_scales(self, position: Array) -> None:
+        """Units of the scales: 1/√h with the curvature h along t_a, at least that of the divergence, by one difference for each."""
+        least = self.temperature * (self.mixing**2).sum(axis=0)
+        steps = DIFFERENCE * np.maximum(np.abs(position[: self.n_scales]), 1.0)
+        self._measure(position, [slice(a, a + 1) for a in range(self.n_scales)], steps, least)
 
-        κ_j is measured along the mean of dimension j at the start, where the curvature is τ + κ_j Σλm²/Σm².
+    def _measure_stds(self, position: Array) -> None:
+        """Units of log s in the leading directions, where losses add to the divergence's 2τ.
+
+        One difference for all dimensions together, since near a minimum they hardly depend on one another.
         """
-        mean, std, free_mean, std_is_free = self.start
-        step = DIFFERENCE * mean
-        change = self.function(mean + step, std).by_mean - self.function(mean - step, std).by_mean
-        curvature = (change * mean).sum(axis=1) / (2 * DIFFERENCE * (mean**2).sum(axis=1))
-        eigenvalue = (mean**2 * eigenvalues).sum(axis=1) / (mean**2).sum(axis=1)
-        strength = np.maximum(curvature - self.temperature, 0.0) / eigenvalue
-        by_mean = self.temperature + strength[:, None] * eigenvalues
-        by_log_std = np.full(std.size if std_is_free else 0, 2 * self.temperature)
-        return np.concatenate([by_mean[free_mean], by_log_std])
+        directions = [slice(self.n_scales + a, None, self.shape[1]) for a in range(self.n_scales)]
+        self._measure(position, directions, np.full(self.n_scales, DIFFERENCE), np.full(self.n_scales, 2 * self.temperature))
 
-    def _pack(self, mean: Array, std: Array) -> Array:
-        log_std = np.log(std).ravel() if self.start.std_is_free else np.empty(0)
-        return np.concatenate([mean[self.start.free_mean], log_std]) * self.scale
+    def _measure(self, position: Array, groups: list[slice], steps: Array, least: Array) -> None:
+        gradient = self._evaluate(position / self.unit)[1] / self.unit
+        curvatures = []
+        for group, step in zip(groups, steps, strict=True):
+            shifted = position.copy()
+            shifted[group] += step
+            curvatures.append((self._evaluate(shifted / self.unit)[1] / self.unit - gradient)[group] / step)
+        for group, curvature, bound in zip(groups, curvatures, least, strict=True):
+            self.unit[group] = 1 / np.sqrt(np.maximum(curvature, bound))
 
     def _unpack(self, point: Array) -> tuple[Array, Array]:
-        point = point / self.scale
-        mean, std = self.start.mean.copy(), self.start.std
-        mean[self.start.free_mean] = point[: self.n_means]
-        if self.start.std_is_free:
-            # exp(±30) is as good as infinite here and leaves room for squares and products.
-            std = np.exp(np.clip(point[self.n_means :], -30, 30)).reshape(mean.shape)
-        return mean, std
+        scale, log_std = np.split(point * self.unit, [self.n_scales])
+        # exp(±30) is as good as infinite here and leaves room for squares and products.
+        mean = Arrangement(self.mixing, scale).weights(self.shape[1])
+        return mean, np.exp(np.clip(log_std, -30, 30)).reshape(self.shape)
 
     def _evaluate(self, point: Array) -> tuple[float, Array]:
         mean, std = self._unpack(point)
         value, by_mean, by_std = self.function(mean, std)
-        by_log_std = (by_std * std).ravel() if self.start.std_is_free else np.empty(0)
-        return value, np.concatenate([by_mean[self.start.free_mean], by_log_std]) / self.scale
+        by_scale = (by_mean[:, : self.n_scales] * self.mixing).sum(axis=0)
+        return value, np.concatenate([by_scale, (by_std * std).ravel()]) * self.unit
 
     def _hessian(self, point: Array, gradient: Array) -> LinearOperator:
         size = DIFFERENCE * np.sqrt(self.temperature)
@@ -150,4 +163,4 @@ class Minimisation:
     def _minimum(self, point: Array, n_iterations: int) -> Minimum:
         value, gradient = self._evaluate(point)
         error = np.linalg.norm(gradient) / np.sqrt(self.temperature)
-        return Minimum(*self._unpack(point), value, int(n_iterations), float(error))
+        return Minimum(*self._unpack(point), value, int(n_iterations), float(error), point)

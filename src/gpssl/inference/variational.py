@@ -10,13 +10,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from ..moments import Spectrum
 from ..objective import TARGET, ExpectedVarianceLoss, Objective, expected_covariance_loss
 from ..validation import check_number
-from .minimisation import POLISHED, Minimisation, Minimum, Start
+from .minimisation import Minimisation, Minimum, Start
+from .mode import ADVANTAGE, Arrangement, leading_directions, own_directions, shared_mode, sharing_pays, with_fixed_signs
 from .weights import GaussianWeights
 
 Array = NDArray[np.float64]
@@ -24,10 +26,8 @@ Array = NDArray[np.float64]
 STALLED_ERROR = 1e-2
 FIRST_STD = 0.5
 SWEEPS = 10
-TRIAL_ITERATIONS = 100
-ADVANTAGE = 0.01
-WORTH_TRYING = 0.05
-JUDGING_DRAWS = 1024
+LEAST_ENERGY = 1e-4
+JUDGING_DRAWS = 512
 DRAW_FACTORS = (1, 8, 64)
 MOST_NUMBERS_DRAWN = 50_000
 
@@ -36,7 +36,7 @@ class OptimisationReport(NamedTuple):
     """How a minimisation went."""
 
     start: str
-    """The start that led to the better minimum: "spectral" or "rotated"."""
+    """The start that led to the better minimum: "spectral" or "shared"."""
     n_iterations: int
     error: float
     """Size of the gradient at the end, in units of the divergence's curvature."""
@@ -45,14 +45,15 @@ class OptimisationReport(NamedTuple):
 class Variational(BaseEstimator):
     """Minimises E_q[ℓ] + τ KL(q ‖ p) over normal q, by L-BFGS on fixed quasi-random draws and a few Newton steps.
 
-    In the eigenbasis of the moments the best q is diagonal. There are two starts:
+    In the eigenbasis of the moments the best q is diagonal, with means m_ja = R_ja t_a in the J leading directions a. There are two
+    starts, and each keeps its R:
 
-    - *spectral*: dimension j along direction j, at unit variance. The objective does not change when direction a and dimension a
-      change sign together, so off the diagonal the gradient with respect to the means is zero, in expectation over the draws, and
-      stays zero: J means are optimised instead of J·r.
-    - *rotated*: every dimension along a mix of the leading directions, all means free. At middling temperatures, where it does not
-      pay to give every dimension a direction of its own, this leads to a better minimum. It is tried where that may be so, and kept
-      if it is better by one per cent and the descent comes to an end.
+    - *spectral*: R = I, dimension j along direction j. The objective does not change when direction a and dimension a change sign
+      together, so off the diagonal the gradient with respect to the means is zero, in expectation over the draws.
+    - *shared*: the dimensions share the leading directions as at the mode (`shared_mode`). At middling temperatures, or with many
+      dimensions, where it does not pay to give every dimension a direction of its own, this leads to a better minimum. It is tried
+      where the mode gains by it, and kept if it is better by one per cent. Any other R with the same diagonal of the covariance would
+      do about as well: the losses hardly tell them apart, and a descent over R would wander in a flat valley without an end.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class Variational(BaseEstimator):
         if not isinstance(self.n_draws, Integral) or self.n_draws < 1 or self.n_draws & (self.n_draws - 1):
             raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
         check_number("max_iterations", self.max_iterations, Integral, at_least=1)
-        own = own_directions(spectrum, n_components)
+        own = np.arange(n_components) % spectrum.rank
         judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
         for factor in DRAW_FACTORS:
             problem = _VariationalProblem(spectrum, objective, n_components, factor * self.n_draws, seed)
@@ -89,71 +90,49 @@ class Variational(BaseEstimator):
         return GaussianWeights(with_fixed_signs(minimum.mean, spectrum), minimum.std), value, report
 
 
-def own_directions(spectrum: Spectrum, n_components: int) -> NDArray[np.intp]:
-    """The leading direction of each dimension; dimensions share them where there are too few. [J]"""
-    return np.arange(n_components, dtype=np.intp) % spectrum.rank
-
-
 def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
-    """Dimension j along direction j. Only these means are free.
+    """Dimension j along direction j, close to the minimum.
 
-    Near the minimum the pull of the variance loss on m_j balances that of the divergence: the share of draws below γ is
-    p = Jτ / (c_V λ_j), so that √λ_j m_j = γ + z σ_j with Φ(−z) = p and σ_j = √λ_j s_j.
+    There C_jj^½ is about normal, N(√λ_j m_j, σ_j²) with σ_j = √λ_j s_j, and the hinge of the variance loss pulls on its mean by
+    (c_V/J) Φ(−z) and on its width by (c_V/J) φ(z), where √λ_j m_j = γ + z σ_j. The divergence balances the first:
+
+        (c_V/J) √λ_j Φ(−z) = τ m_j ≈ τ γ/√λ_j
     """
-    own = (np.arange(n_components), own_directions(spectrum, n_components))
-    root = np.sqrt(spectrum.eigenvalues[own[1]])
-    mean = np.zeros((n_components, spectrum.rank))
-    mean[own] = TARGET / root
-    std = fitting_widths(mean, spectrum, objective)
-    below = n_components * objective.temperature / np.maximum(objective.variance_weight * root**2, np.finfo(float).tiny)
-    mean[own] += ndtri(1 - np.clip(below, 1e-15, 0.5)) * std[own]
-    return Start(mean, std, mean != 0, std_is_free=True)
+    mixing = own_directions(spectrum, n_components)
+    n_directions = mixing.shape[1]
+    root = np.sqrt(spectrum.eigenvalues[:n_directions])
+    pull = objective.variance_weight / n_components * root
+    below = objective.temperature * TARGET / np.maximum(pull * root, np.finfo(float).tiny)
+    z = ndtri(1 - np.clip(below, 1e-15, 0.5))
+    narrowing = Arrangement(mixing, pull * norm.pdf(z)).weights(spectrum.rank)
+    std = fitting_widths(Arrangement(mixing, TARGET / root).weights(spectrum.rank), narrowing, spectrum, objective)
+    away = z * std[:n_directions, :n_directions].diagonal()
+    return Start(Arrangement(mixing, TARGET / root + away), std)
 
 
-def rotated_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
-    """The means are m = R Λ^(−½) with an orthogonal R; all are free.
-
-    R is fixed but has no symmetry: from a symmetric start the descent reaches saddle points, which only rounding errors lead away from.
-    """
-    n_directions = min(n_components, spectrum.rank)
-    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((n_components, n_components)))[0][:, :n_directions]
-    rotation /= np.linalg.norm(rotation, axis=1, keepdims=True)
-    mean = np.zeros((n_components, spectrum.rank))
-    mean[:, :n_directions] = rotation / np.sqrt(spectrum.eigenvalues[:n_directions])
-    return Start(mean, fitting_widths(mean, spectrum, objective), np.ones_like(mean, dtype=bool), std_is_free=True)
+def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
+    """The mode among functions whose dimensions share the leading directions."""
+    mixing, scale = shared_mode(spectrum, objective, n_components)
+    # At zero, where the mode leaves out a direction, the gradient is zero by symmetry; a little of it is free to grow.
+    least = np.sqrt(LEAST_ENERGY / spectrum.eigenvalues[: len(scale)])
+    arrangement = Arrangement(mixing, np.maximum(scale, least))
+    return Start(arrangement, fitting_widths(arrangement.weights(spectrum.rank), 0.0, spectrum, objective))
 
 
-def fitting_widths(mean: Array, spectrum: Spectrum, objective: Objective) -> Array:
-    """Standard deviations that balance covariance loss and divergence at these means, by a fixed point. [J, r]
+def fitting_widths(mean: Array, narrowing: Array | float, spectrum: Spectrum, objective: Objective) -> Array:
+    """Standard deviations that balance the losses and the divergence at these means, by a fixed point. [J, r]
 
-    c_C ∂ℓ_cov/∂s + τ (s − 1/s) = 0, and ∂ℓ_cov/∂s = h s with h independent of the dimension's own s: s² = τ / (τ + c_C h).
+    c_C ∂ℓ_cov/∂s + b + τ (s − 1/s) = 0, where b is the slope of the variance loss, `narrowing`, and ∂ℓ_cov/∂s = h s with h independent
+    of the dimension's own s: (τ + c_C h) s² + b s = τ.
     """
     std = np.full_like(mean, FIRST_STD)
     for _ in range(SWEEPS):
         slope = expected_covariance_loss(mean, std, spectrum).by_std / std
-        std = np.sqrt(objective.temperature / (objective.temperature + objective.covariance_weight * slope))
+        stiffness = objective.temperature + objective.covariance_weight * slope
+        fitting = 2 * objective.temperature / (narrowing + np.sqrt(narrowing**2 + 4 * objective.temperature * stiffness))
+        # Wide dimensions make the others narrow and the other way round; the geometric mean of old and new does not oscillate.
+        std = np.sqrt(std * fitting)
     return std
-
-
-def with_fixed_signs(mean: Array, spectrum: Spectrum) -> Array:
-    """Each dimension with the sign that makes its largest contribution positive; the objective does not tell the two apart."""
-    largest = np.argmax(mean**2 * spectrum.eigenvalues, axis=1)
-    return mean * np.where(mean[np.arange(len(mean)), largest] < 0, -1.0, 1.0)[:, None]
-
-
-def may_share_directions(spectrum: Spectrum, objective: Objective, n_components: int) -> bool:
-    """Whether a dimension may do better without a direction of its own, so that the rotated start is worth trying.
-
-    A direction of its own costs dimension j about τγ²/2λ_j. Going without costs up to c_V γ/J in the variance loss; sharing, about
-    2 c_C γ⁴/J in the covariance loss.
-    """
-    if n_components == 1:
-        return False
-    if n_components > spectrum.rank:
-        return True
-    own_cost = objective.temperature * TARGET**2 / (2 * spectrum.eigenvalues[n_components - 1])
-    other_cost = min(objective.variance_weight, 2 * objective.covariance_weight) / n_components
-    return bool(own_cost > WORTH_TRYING * other_cost)
 
 
 class _VariationalProblem:
@@ -167,27 +146,23 @@ class _VariationalProblem:
         self.seed = seed
 
     def solve(self, max_iterations: int) -> tuple[Minimum, OptimisationReport]:
-        """The minimum from the spectral start, or from the rotated one where that is clearly better, to machine precision."""
-        spectral = self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
-        minimum = spectral.minimise(max_iterations)
-        if may_share_directions(self.spectrum, self.objective, self.n_components):
-            start = rotated_start(self.spectrum, self.objective, self.n_components)
-            trial = self._descent(start).minimise(TRIAL_ITERATIONS)
-            if trial.value < minimum.value - ADVANTAGE * abs(minimum.value):
-                rotated = self._descent(start._replace(mean=trial.mean, std=trial.std))
-                other = rotated.refine(rotated.minimise(max_iterations), max_iterations)
-                # In a valley too flat for the descent to end, the result would depend on rounding errors.
-                if other.error < POLISHED:
-                    return other, OptimisationReport("rotated", other.n_iterations, other.error)
-        minimum = spectral.refine(minimum, max_iterations)
-        return minimum, OptimisationReport("spectral", minimum.n_iterations, minimum.error)
+        """The minimum from the spectral start, or from the shared one where that is clearly better, to machine precision."""
+        name, descent = "spectral", self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
+        minimum = descent.minimise(max_iterations)
+        if sharing_pays(self.spectrum, self.objective, self.n_components):
+            other_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components))
+            other = other_descent.minimise(max_iterations)
+            if other.value < minimum.value - ADVANTAGE * abs(minimum.value):
+                name, descent, minimum = "shared", other_descent, other
+        minimum = descent.refine(minimum, max_iterations)
+        return minimum, OptimisationReport(name, minimum.n_iterations, minimum.error)
 
     def _descent(self, start: Start) -> Minimisation:
         """Each dimension's leading direction at the start is the one that is integrated out."""
-        own = np.argmax(start.mean**2 * self.spectrum.eigenvalues, axis=1)
+        own = leading_directions(start.arrangement.weights(self.spectrum.rank), self.spectrum)
         variance = ExpectedVarianceLoss(self.spectrum, own, self.n_draws, self.seed)
         function = partial(self.objective.expected, spectrum=self.spectrum, expected_variance=variance)
-        return Minimisation(function, start, self.spectrum.eigenvalues, self.objective.temperature)
+        return Minimisation(function, start, self.objective.temperature)
 
 
 def _warn_if_stalled(minimum: Minimum) -> None:
