@@ -11,7 +11,6 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ..objective import Gradient
-from .mode import Arrangement
 
 Array = NDArray[np.float64]
 Function = Callable[[Array, Array], Gradient]
@@ -25,10 +24,12 @@ POLISHED = 1e-6
 
 
 class Start(NamedTuple):
-    """Where a minimisation begins. The mixing R of the means m_ja = R_ja t_a stays as it is."""
+    """Where a minimisation begins. The mean is a sum of patterns, Σ_p t_p B_p, in the n leading directions, and zero beyond them."""
 
-    arrangement: Arrangement
-    """R [J, n] and t [n]"""
+    patterns: Array
+    """B [P, J, n]"""
+    sizes: Array
+    """t [P]"""
     std: Array
     """[J, r]"""
 
@@ -49,32 +50,41 @@ class Minimum(NamedTuple):
 class Minimisation:
     """One objective, one start: L-BFGS, then Newton steps.
 
-    The variables are the scales t and the logarithms of the standard deviations, divided by the root of (an estimate of) the diagonal of
-    the Hessian. That matters: along a direction that the losses hardly see, the curvature is that of the divergence, 2τ; along one that
-    carries a dimension it is that of the variance loss, larger by any factor.
+    The variables are the sizes t of the patterns and the logarithms of the standard deviations, divided by a unit: one over the root of
+    (an estimate of) the diagonal of the Hessian. That matters: along a direction that the losses hardly see, the curvature is that of the
+    divergence, 2τ; along one that carries a dimension it is that of the variance loss, larger by any factor.
     """
 
     def __init__(self, function: Function, start: Start, temperature: float) -> None:
         self.function = function
         self.temperature = temperature
-        self.mixing = start.arrangement.mixing
+        self.patterns = start.patterns.reshape(len(start.patterns), -1)
+        self.mean_shape = start.patterns.shape[1:]
         self.shape = start.std.shape
-        self.n_scales = len(start.arrangement.scale)
-        self.start = np.concatenate([start.arrangement.scale, np.log(start.std).ravel()])
+        self.n_sizes = len(start.sizes)
+        self.start = np.concatenate([start.sizes, np.log(start.std).ravel()])
         self.unit = np.full_like(self.start, 1 / np.sqrt(2 * temperature))
 
     def minimise(self, max_iterations: int) -> Minimum:
         """L-BFGS from the start. Far from there the curvatures are others, so that they are measured anew after every stage."""
-        self._measure_scales(self.start)
+        self._measure_sizes(self.start)
         minimum = self._descend(self.start / self.unit, min(STAGE, max_iterations), LBFGS_TOLERANCES[0])
         n_iterations = minimum.n_iterations
         while minimum.n_iterations == STAGE and n_iterations < max_iterations:
             position = minimum.point * self.unit
-            self._measure_scales(position)
+            self._measure_sizes(position)
             self._measure_stds(position)
             minimum = self._descend(position / self.unit, min(STAGE, max_iterations - n_iterations), LBFGS_TOLERANCES[0])
             n_iterations += minimum.n_iterations
         return minimum._replace(n_iterations=n_iterations)
+
+    def with_free_means(self, minimum: Minimum, max_iterations: int) -> tuple[Minimisation, Minimum]:
+        """L-BFGS from a minimum on, with all means in the leading directions free. For one pattern in each direction."""
+        patterns = np.eye(self.patterns.shape[1]).reshape(-1, *self.mean_shape)
+        start = Start(patterns, minimum.mean[:, : self.mean_shape[1]].ravel(), minimum.std)
+        free = Minimisation(self.function, start, self.temperature)
+        free.unit = np.concatenate([np.tile(self.unit[: self.n_sizes], self.mean_shape[0]), self.unit[self.n_sizes :]])
+        return free, free._descend(free.start / free.unit, max_iterations, LBFGS_TOLERANCES[0])
 
     def refine(self, minimum: Minimum, max_iterations: int) -> Minimum:
         """Newton steps from a minimum; where they do not take, L-BFGS to a tighter tolerance before trying them again."""
@@ -115,19 +125,20 @@ class Minimisation:
             point, gradient = point + step, candidate
         return self._minimum(point, minimum.n_iterations)
 
-    def _measure_scales(self, position: Array) -> None:
-        """Units of the scales: 1/√h with the curvature h along t_a, at least that of the divergence, by one difference for each."""
-        least = self.temperature * (self.mixing**2).sum(axis=0)
-        steps = DIFFERENCE * np.maximum(np.abs(position[: self.n_scales]), 1.0)
-        self._measure(position, [slice(a, a + 1) for a in range(self.n_scales)], steps, least)
+    def _measure_sizes(self, position: Array) -> None:
+        """Units of the sizes: 1/√h with the curvature h along t_p, at least that of the divergence, by one difference for each."""
+        least = self.temperature * (self.patterns**2).sum(axis=1)
+        steps = DIFFERENCE * np.maximum(np.abs(position[: self.n_sizes]), 1.0)
+        self._measure(position, [slice(p, p + 1) for p in range(self.n_sizes)], steps, least)
 
     def _measure_stds(self, position: Array) -> None:
         """Units of log s in the leading directions, where losses add to the divergence's 2τ.
 
         One difference for all dimensions together, since near a minimum they hardly depend on one another.
         """
-        directions = [slice(self.n_scales + a, None, self.shape[1]) for a in range(self.n_scales)]
-        self._measure(position, directions, np.full(self.n_scales, DIFFERENCE), np.full(self.n_scales, 2 * self.temperature))
+        n_directions = self.mean_shape[1]
+        directions = [slice(self.n_sizes + a, None, self.shape[1]) for a in range(n_directions)]
+        self._measure(position, directions, np.full(n_directions, DIFFERENCE), np.full(n_directions, 2 * self.temperature))
 
     def _measure(self, position: Array, groups: list[slice], steps: Array, least: Array) -> None:
         gradient = self._evaluate(position / self.unit)[1] / self.unit
@@ -140,16 +151,17 @@ class Minimisation:
             self.unit[group] = 1 / np.sqrt(np.maximum(curvature, bound))
 
     def _unpack(self, point: Array) -> tuple[Array, Array]:
-        scale, log_std = np.split(point * self.unit, [self.n_scales])
+        sizes, log_std = np.split(point * self.unit, [self.n_sizes])
+        mean = np.zeros(self.shape)
+        mean[:, : self.mean_shape[1]] = (sizes @ self.patterns).reshape(self.mean_shape)
         # exp(±30) is as good as infinite here and leaves room for squares and products.
-        mean = Arrangement(self.mixing, scale).weights(self.shape[1])
         return mean, np.exp(np.clip(log_std, -30, 30)).reshape(self.shape)
 
     def _evaluate(self, point: Array) -> tuple[float, Array]:
         mean, std = self._unpack(point)
         value, by_mean, by_std = self.function(mean, std)
-        by_scale = (by_mean[:, : self.n_scales] * self.mixing).sum(axis=0)
-        return value, np.concatenate([by_scale, (by_std * std).ravel()]) * self.unit
+        by_size = self.patterns @ by_mean[:, : self.mean_shape[1]].ravel()
+        return value, np.concatenate([by_size, (by_std * std).ravel()]) * self.unit
 
     def _hessian(self, point: Array, gradient: Array) -> LinearOperator:
         size = DIFFERENCE * np.sqrt(self.temperature)

@@ -59,7 +59,7 @@ class Mode(BaseEstimator):
         name, arrangement = "spectral", spectral_mode(spectrum, objective, n_components)
         if sharing_pays(spectrum, objective, n_components):
             name, arrangement = "shared", shared_mode(spectrum, objective, n_components)
-        weights = with_fixed_signs(arrangement.weights(spectrum.rank), spectrum)
+        weights = with_fixed_signs(arrangement.weights(spectrum.rank), spectrum.eigenvalues)
         value = _negative_log_density(weights, spectrum, objective)
         unused = len(spectrum.basis) - spectrum.rank
         return PointWeights(np.pad(weights, ((0, 0), (0, unused)))), value, ModeReport(name)
@@ -166,18 +166,18 @@ def equalising(eigenvalues: Array) -> Array:
     return rotation
 
 
-def leading_directions(mean: Array, spectrum: Spectrum) -> NDArray[np.intp]:
+def leading_directions(mean: Array, eigenvalues: Array) -> NDArray[np.intp]:
     """For each dimension the first direction that contributes nearly as much as any. [J]
 
     Not the largest contribution: where directions are shared two may be equal, and a rounding error would decide.
     """
-    contributions = mean**2 * spectrum.eigenvalues
+    contributions = mean**2 * eigenvalues
     return np.argmax(contributions >= NEARLY * contributions.max(axis=1, keepdims=True), axis=1)
 
 
-def with_fixed_signs(mean: Array, spectrum: Spectrum) -> Array:
+def with_fixed_signs(mean: Array, eigenvalues: Array) -> Array:
     """Each dimension with the sign that makes its leading direction positive; the objective does not tell the two apart."""
-    leading = np.take_along_axis(mean, leading_directions(mean, spectrum)[:, None], axis=1)
+    leading = np.take_along_axis(mean, leading_directions(mean, eigenvalues)[:, None], axis=1)
     return mean * np.where(leading < 0, -1.0, 1.0)
 
 

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..moments import Spectrum
 from ..objective import TARGET, ExpectedVarianceLoss, Objective, expected_covariance_loss
 from ..validation import check_number
-from .minimisation import Minimisation, Minimum, Start
+from .minimisation import POLISHED, Minimisation, Minimum, Start
 from .mode import ADVANTAGE, Arrangement, leading_directions, own_directions, shared_mode, sharing_pays, with_fixed_signs
 from .weights import GaussianWeights
 
@@ -27,6 +27,8 @@ STALLED_ERROR = 1e-2
 FIRST_STD = 0.5
 SWEEPS = 10
 LEAST_ENERGY = 1e-4
+TRIAL_ITERATIONS = 100
+PROMISING_ERROR = 0.1
 JUDGING_DRAWS = 512
 DRAW_FACTORS = (1, 8, 64)
 MOST_NUMBERS_DRAWN = 50_000
@@ -46,14 +48,15 @@ class Variational(BaseEstimator):
     """Minimises E_q[ℓ] + τ KL(q ‖ p) over normal q, by L-BFGS on fixed quasi-random draws and a few Newton steps.
 
     In the eigenbasis of the moments the best q is diagonal, with means m_ja = R_ja t_a in the J leading directions a. There are two
-    starts, and each keeps its R:
+    starts:
 
     - *spectral*: R = I, dimension j along direction j. The objective does not change when direction a and dimension a change sign
-      together, so off the diagonal the gradient with respect to the means is zero, in expectation over the draws.
+      together, so off the diagonal the gradient with respect to the means is zero, in expectation over the draws, and they stay zero.
     - *shared*: the dimensions share the leading directions as at the mode (`shared_mode`). At middling temperatures, or with many
       dimensions, where it does not pay to give every dimension a direction of its own, this leads to a better minimum. It is tried
-      where the mode gains by it, and kept if it is better by one per cent. Any other R with the same diagonal of the covariance would
-      do about as well: the losses hardly tell them apart, and a descent over R would wander in a flat valley without an end.
+      where the mode gains by it, and kept if it is better by one per cent. The losses hardly tell one R from another with the same
+      diagonal of the covariance: a minimum over R lies in a flat and winding valley. It is taken if the descent comes to an end
+      there, for else it would depend on rounding errors; if not, R stays as it is, which costs about one per cent.
 
     Parameters
     ----------
@@ -87,7 +90,7 @@ class Variational(BaseEstimator):
             if value - minimum.value <= ADVANTAGE * value or too_many:
                 break
         _warn_if_stalled(minimum)
-        return GaussianWeights(with_fixed_signs(minimum.mean, spectrum), minimum.std), value, report
+        return GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std), value, report
 
 
 def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
@@ -107,7 +110,7 @@ def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) 
     narrowing = Arrangement(mixing, pull * norm.pdf(z)).weights(spectrum.rank)
     std = fitting_widths(Arrangement(mixing, TARGET / root).weights(spectrum.rank), narrowing, spectrum, objective)
     away = z * std[:n_directions, :n_directions].diagonal()
-    return Start(Arrangement(mixing, TARGET / root + away), std)
+    return tied(Arrangement(mixing, TARGET / root + away), std)
 
 
 def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
@@ -116,7 +119,15 @@ def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) ->
     # At zero, where the mode leaves out a direction, the gradient is zero by symmetry; a little of it is free to grow.
     least = np.sqrt(LEAST_ENERGY / spectrum.eigenvalues[: len(scale)])
     arrangement = Arrangement(mixing, np.maximum(scale, least))
-    return Start(arrangement, fitting_widths(arrangement.weights(spectrum.rank), 0.0, spectrum, objective))
+    return tied(arrangement, fitting_widths(arrangement.weights(spectrum.rank), 0.0, spectrum, objective))
+
+
+def tied(arrangement: Arrangement, std: Array) -> Start:
+    """m_ja = R_ja t_a with R fixed: one pattern for each direction."""
+    n_directions = len(arrangement.scale)
+    patterns = np.zeros((n_directions, *arrangement.mixing.shape))
+    patterns[np.arange(n_directions), :, np.arange(n_directions)] = arrangement.mixing.T
+    return Start(patterns, arrangement.scale, std)
 
 
 def fitting_widths(mean: Array, narrowing: Array | float, spectrum: Spectrum, objective: Objective) -> Array:
@@ -147,19 +158,29 @@ class _VariationalProblem:
 
     def solve(self, max_iterations: int) -> tuple[Minimum, OptimisationReport]:
         """The minimum from the spectral start, or from the shared one where that is clearly better, to machine precision."""
-        name, descent = "spectral", self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
+        descent = self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
         minimum = descent.minimise(max_iterations)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
-            other_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components))
-            other = other_descent.minimise(max_iterations)
-            if other.value < minimum.value - ADVANTAGE * abs(minimum.value):
-                name, descent, minimum = "shared", other_descent, other
+            shared_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components))
+            shared = shared_descent.minimise(max_iterations)
+            if shared.value < minimum.value - ADVANTAGE * abs(minimum.value):
+                shared = self._with_free_means(shared_descent, shared_descent.refine(shared, max_iterations), max_iterations)
+                return shared, OptimisationReport("shared", shared.n_iterations, shared.error)
         minimum = descent.refine(minimum, max_iterations)
-        return minimum, OptimisationReport(name, minimum.n_iterations, minimum.error)
+        return minimum, OptimisationReport("spectral", minimum.n_iterations, minimum.error)
+
+    def _with_free_means(self, descent: Minimisation, minimum: Minimum, max_iterations: int) -> Minimum:
+        """A better minimum with all means free, if the descent to it comes to an end."""
+        free, trial = descent.with_free_means(minimum, TRIAL_ITERATIONS)
+        if trial.error > PROMISING_ERROR:
+            return minimum
+        trial = free.refine(trial, max_iterations)
+        return trial if trial.error < POLISHED and trial.value < minimum.value else minimum
 
     def _descent(self, start: Start) -> Minimisation:
         """Each dimension's leading direction at the start is the one that is integrated out."""
-        own = leading_directions(start.arrangement.weights(self.spectrum.rank), self.spectrum)
+        mean = np.tensordot(start.sizes, start.patterns, axes=1)
+        own = leading_directions(mean, self.spectrum.eigenvalues[: mean.shape[1]])
         variance = ExpectedVarianceLoss(self.spectrum, own, self.n_draws, self.seed)
         function = partial(self.objective.expected, spectrum=self.spectrum, expected_variance=variance)
         return Minimisation(function, start, self.objective.temperature)
