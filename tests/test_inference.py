@@ -79,6 +79,22 @@ def test_high_temperature_gives_the_prior() -> None:
     np.testing.assert_allclose(weights.std, 1, atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("weights", "n_components"), [((0, 10), 4), ((0, 10), 14), ((50, 0), 4), ((500, 100), 4), ((1, 1), 1), ((1, 1), 14)]
+)
+@pytest.mark.parametrize("temperature", [1e3, 1.0, 1e-3])
+def test_any_weights_give_a_minimum(weights: tuple[float, float], temperature: float, n_components: int) -> None:
+    """Without a variance loss, without a covariance loss, with more dimensions than directions: no warning, nothing but numbers."""
+    objective = Objective(*weights, temperature)
+    found, value, report = Variational().infer(FLAT, objective, n_components, seed=0)
+    assert np.isfinite(found.mean).all()
+    assert (found.std > 0).all()
+    assert report.error < 1e-2
+    variance = ExpectedVarianceLoss(FLAT, np.arange(n_components) % FLAT.rank, 4096, seed=3)
+    prior = objective.expected(np.zeros_like(found.mean), np.ones_like(found.std), FLAT, variance).value
+    assert value <= prior * 1.05 + 1e-9  # the draws that judge the minimum are good for a few per cent where it is flat
+
+
 def test_no_losses_give_the_prior_exactly() -> None:
     weights, value, _ = Variational().infer(FLAT, Objective(0, 0, 1.0), 3, seed=0)
     np.testing.assert_allclose(weights.mean, 0, atol=1e-7)

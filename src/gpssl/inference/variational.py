@@ -25,11 +25,11 @@ Array = NDArray[np.float64]
 
 STALLED_ERROR = 1e-2
 FIRST_STD = 0.5
-SWEEPS = 10
+SWEEPS = 20
 LEAST_ENERGY = 1e-4
-TRIAL_ITERATIONS = 100
-PROMISING_ERROR = 0.1
-JUDGING_DRAWS = 512
+TRIAL_ITERATIONS = 150
+PROMISING_ERROR = 0.01
+JUDGING_DRAWS = 1024
 DRAW_FACTORS = (1, 8, 64)
 MOST_NUMBERS_DRAWN = 50_000
 
@@ -96,21 +96,22 @@ class Variational(BaseEstimator):
 def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
     """Dimension j along direction j, close to the minimum.
 
-    There C_jj^½ is about normal, N(√λ_j m_j, σ_j²) with σ_j = √λ_j s_j, and the hinge of the variance loss pulls on its mean by
-    (c_V/J) Φ(−z) and on its width by (c_V/J) φ(z), where √λ_j m_j = γ + z σ_j. The divergence balances the first:
+    There C_jj^½ is about normal, with mean sqrt(λ_j m_j² + c_j) and width σ_j (`deviation_of`). With the mean at γ + z σ_j the hinge
+    of the variance loss pulls on it by (c_V/J) Φ(−z), which the divergence balances, and on σ_j by (c_V/J) φ(z):
 
         (c_V/J) √λ_j Φ(−z) = τ m_j ≈ τ γ/√λ_j
     """
     mixing = own_directions(spectrum, n_components)
-    n_directions = mixing.shape[1]
-    root = np.sqrt(spectrum.eigenvalues[:n_directions])
-    pull = objective.variance_weight / n_components * root
-    below = objective.temperature * TARGET / np.maximum(pull * root, np.finfo(float).tiny)
+    root = np.sqrt(spectrum.eigenvalues[: mixing.shape[1]])
+    pull = objective.variance_weight / n_components
+    below = objective.temperature * TARGET / np.maximum(pull * root**2, objective.temperature)  # at most one, also without a pull
     z = ndtri(1 - np.clip(below, 1e-15, 0.5))
-    narrowing = Arrangement(mixing, pull * norm.pdf(z)).weights(spectrum.rank)
-    std = fitting_widths(Arrangement(mixing, TARGET / root).weights(spectrum.rank), narrowing, spectrum, objective)
-    away = z * std[:n_directions, :n_directions].diagonal()
-    return tied(Arrangement(mixing, TARGET / root + away), std)
+    mean = Arrangement(mixing, TARGET / root).weights(spectrum.rank)
+    std = fitting_widths(mean, mixing @ (pull * norm.pdf(z)), spectrum, objective)
+    deviation = deviation_of(mean, std, spectrum)
+    first = slice(len(root))  # where dimensions double up, the first of each direction speaks for all
+    length = (TARGET + z * deviation.width[first]) ** 2 - deviation.others[first]
+    return tied(Arrangement(mixing, np.sqrt(np.maximum(length, LEAST_ENERGY)) / root), std)
 
 
 def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
@@ -119,7 +120,7 @@ def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) ->
     # At zero, where the mode leaves out a direction, the gradient is zero by symmetry; a little of it is free to grow.
     least = np.sqrt(LEAST_ENERGY / spectrum.eigenvalues[: len(scale)])
     arrangement = Arrangement(mixing, np.maximum(scale, least))
-    return tied(arrangement, fitting_widths(arrangement.weights(spectrum.rank), 0.0, spectrum, objective))
+    return tied(arrangement, fitting_widths(arrangement.weights(spectrum.rank), np.zeros(n_components), spectrum, objective))
 
 
 def tied(arrangement: Arrangement, std: Array) -> Start:
@@ -130,20 +131,46 @@ def tied(arrangement: Arrangement, std: Array) -> Start:
     return Start(patterns, arrangement.scale, std)
 
 
-def fitting_widths(mean: Array, narrowing: Array | float, spectrum: Spectrum, objective: Objective) -> Array:
+def fitting_widths(mean: Array, pull: Array, spectrum: Spectrum, objective: Objective) -> Array:
     """Standard deviations that balance the losses and the divergence at these means, by a fixed point. [J, r]
 
-    c_C ∂ℓ_cov/∂s + b + τ (s − 1/s) = 0, where b is the slope of the variance loss, `narrowing`, and ∂ℓ_cov/∂s = h s with h independent
-    of the dimension's own s: (τ + c_C h) s² + b s = τ.
+    c_C ∂ℓ_cov/∂s + p_j ∂σ_j/∂s + τ (s − 1/s) = 0, where p_j is the pull of the variance loss on the width of dimension j. The first
+    two are h s with an h that depends on s only weakly: s² = τ / (τ + h).
     """
     std = np.full_like(mean, FIRST_STD)
+    along = _squared_cosines(mean, spectrum)
     for _ in range(SWEEPS):
-        slope = expected_covariance_loss(mean, std, spectrum).by_std / std
-        stiffness = objective.temperature + objective.covariance_weight * slope
-        fitting = 2 * objective.temperature / (narrowing + np.sqrt(narrowing**2 + 4 * objective.temperature * stiffness))
+        stiffness = objective.temperature + objective.covariance_weight * expected_covariance_loss(mean, std, spectrum).by_std / std
+        stiffness += (pull / deviation_of(mean, std, spectrum).width)[:, None] * along * spectrum.eigenvalues
         # Wide dimensions make the others narrow and the other way round; the geometric mean of old and new does not oscillate.
-        std = np.sqrt(std * fitting)
+        std = np.sqrt(std * np.sqrt(objective.temperature / stiffness))
     return std
+
+
+class Deviation(NamedTuple):
+    """C_jj^½ of each dimension, as q has it."""
+
+    width: Array
+    """σ_j, its standard deviation near γ. [J]"""
+    others: Array
+    """c_j, what all but the mean contributes to E C_jj. [J]"""
+
+
+def deviation_of(mean: Array, std: Array, spectrum: Spectrum) -> Deviation:
+    """σ_j² ≈ Σ_a λ_a s_ja² cos²_ja + ½ Σ_a (λ_a s_ja² (1 − cos²_ja))² / γ², with the cosine between mean and direction.
+
+    The first sum is along the mean, to first order; the second is across it, where only squares enter.
+    """
+    along = _squared_cosines(mean, spectrum)
+    variances = spectrum.eigenvalues * std**2
+    across = variances * (1 - along)
+    width = np.sqrt((variances * along).sum(axis=1) + (across**2).sum(axis=1) / (2 * TARGET**2))
+    return Deviation(width, across.sum(axis=1) + spectrum.residual + spectrum.tail_sum)
+
+
+def _squared_cosines(mean: Array, spectrum: Spectrum) -> Array:
+    contributions = mean**2 * spectrum.eigenvalues
+    return contributions / np.maximum(contributions.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
 class _VariationalProblem:
