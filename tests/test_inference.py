@@ -46,6 +46,27 @@ def test_variational_minimum_is_not_moved_by_rounding(spectrum: Spectrum, temper
     assert other_value == pytest.approx(value, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("decay", "n_directions", "n_components", "temperature"), [(0.3, 8, 5, 0.03), (0.5, 10, 8, 0.03), (0.5, 10, 8, 0.06)]
+)
+def test_rounding_does_not_decide_on_the_way_through_a_valley(
+    decay: float, n_directions: int, n_components: int, temperature: float
+) -> None:
+    """Spectra for which the descent with all means free takes about as many steps as it may."""
+    means = []
+    for seed in range(4):
+        noise = 1 + 1e-15 * np.random.default_rng(seed).standard_normal(n_directions)
+        spectrum = Spectrum(np.power(decay, np.arange(n_directions)) * noise, np.eye(n_directions), 1e-4, 0.0, 0.0)
+        means.append(Variational().infer(spectrum, Objective(50, 10, temperature), n_components, seed=0)[0].mean)
+    np.testing.assert_allclose(means[1:], [means[0]] * 3, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("variance", [0.1, 0.01])
+def test_one_dimension_at_a_very_low_temperature(variance: float) -> None:
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    assert GPSSL(1, kernel=variance * RBF(1.0), temperature=1e-7, random_state=0).fit(X).report_.error < 1e-6
+
+
 @SPECTRA
 @TEMPERATURES
 @pytest.mark.parametrize("n_components", [3, 8])

@@ -97,7 +97,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     objective_
         The minimum of the objective (for sampling, the mean loss).
     report_
-        How inference went: iterations and gradient, or R-hat and effective sample size.
+        How inference went: iterations and gradient, or R-hat and effective sample size, or how the mode is arranged.
     posterior_
         The posterior itself.
     n_features_in_, feature_names_in_

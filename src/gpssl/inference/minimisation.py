@@ -42,7 +42,8 @@ class Minimum(NamedTuple):
     value: float
     n_iterations: int
     error: float
-    """Size of the gradient in units that make the Hessian of the divergence 1: about the distance to the minimum."""
+    """Size of the gradient in the variables of the minimisation, over √τ: about the distance to the minimum in standard deviations of the
+    posterior."""
     point: Array
     """The same in the variables of the minimisation."""
 
@@ -50,13 +51,17 @@ class Minimum(NamedTuple):
 class Minimisation:
     """One objective, one start: L-BFGS, then Newton steps.
 
+    The long way from the start follows `search`, which may be an approximation; `refine` ends at the minimum of `function`.
+
     The variables are the sizes t of the patterns and the logarithms of the standard deviations, divided by a unit: one over the root of
     (an estimate of) the diagonal of the Hessian. That matters: along a direction that the losses hardly see, the curvature is that of the
     divergence, 2τ; along one that carries a dimension it is that of the variance loss, larger by any factor.
     """
 
-    def __init__(self, function: Function, start: Start, temperature: float) -> None:
+    def __init__(self, search: Function, function: Function, start: Start, temperature: float) -> None:
+        self.search = search
         self.function = function
+        self.followed = search
         self.temperature = temperature
         self.patterns = start.patterns.reshape(len(start.patterns), -1)
         self.mean_shape = start.patterns.shape[1:]
@@ -82,12 +87,14 @@ class Minimisation:
         """L-BFGS from a minimum on, with all means in the leading directions free. For one pattern in each direction."""
         patterns = np.eye(self.patterns.shape[1]).reshape(-1, *self.mean_shape)
         start = Start(patterns, minimum.mean[:, : self.mean_shape[1]].ravel(), minimum.std)
-        free = Minimisation(self.function, start, self.temperature)
+        free = Minimisation(self.search, self.function, start, self.temperature)
         free.unit = np.concatenate([np.tile(self.unit[: self.n_sizes], self.mean_shape[0]), self.unit[self.n_sizes :]])
-        return free, free._descend(free.start / free.unit, max_iterations, LBFGS_TOLERANCES[0])
+        trial = free._descend(free.start / free.unit, max_iterations, LBFGS_TOLERANCES[0])
+        return free, trial._replace(n_iterations=minimum.n_iterations + trial.n_iterations)
 
     def refine(self, minimum: Minimum, max_iterations: int) -> Minimum:
         """Newton steps from a minimum; where they do not take, L-BFGS to a tighter tolerance before trying them again."""
+        self.followed = self.function
         for tolerance in LBFGS_TOLERANCES[1:]:
             minimum = self.polish(minimum)
             if minimum.error < POLISHED:
@@ -97,10 +104,16 @@ class Minimisation:
         return self.polish(minimum)
 
     def _descend(self, point: Array, max_iterations: int, tolerance: float) -> Minimum:
-        options = {"maxiter": max_iterations, "maxfun": 10 * max_iterations, "ftol": 0.0, "maxcor": 20}
-        options["gtol"] = tolerance * np.sqrt(self.temperature)
-        result = minimize(self._evaluate, point, jac=True, method="L-BFGS-B", options=options)
-        return self._minimum(result.x, result.nit)
+        # The first step of L-BFGS has length one: over √τ that is one standard deviation of the posterior.
+        root = np.sqrt(self.temperature)
+
+        def in_deviations(point: Array) -> tuple[float, Array]:
+            value, gradient = self._evaluate(point * root)
+            return value / self.temperature, gradient / root
+
+        options = {"maxiter": max_iterations, "maxfun": 10 * max_iterations, "ftol": 0.0, "maxcor": 20, "gtol": tolerance}
+        result = minimize(in_deviations, point / root, jac=True, method="L-BFGS-B", options=options)
+        return self._minimum(result.x * root, result.nit)
 
     def polish(self, minimum: Minimum) -> Minimum:
         """Newton steps from a minimum that is nearly one.
@@ -159,7 +172,7 @@ class Minimisation:
 
     def _evaluate(self, point: Array) -> tuple[float, Array]:
         mean, std = self._unpack(point)
-        value, by_mean, by_std = self.function(mean, std)
+        value, by_mean, by_std = self.followed(mean, std)
         by_size = self.patterns @ by_mean[:, : self.mean_shape[1]].ravel()
         return value, np.concatenate([by_size, (by_std * std).ravel()]) * self.unit
 

@@ -20,6 +20,7 @@ ADVANTAGE = 0.01
 """Dimensions share directions only where that is better by one per cent; otherwise each keeps its own, which is easier to read."""
 LEAST_COVARIANCE_WEIGHT = 1e-9
 NEARLY = 0.8
+TIE = 1e-12
 
 
 class Arrangement(NamedTuple):
@@ -66,7 +67,10 @@ class Mode(BaseEstimator):
 
 
 def sharing_pays(spectrum: Spectrum, objective: Objective, n_components: int) -> bool:
-    """Whether the mode is better by one per cent where the dimensions share directions."""
+    """Whether the mode is better by one per cent where the dimensions share directions.
+
+    Where dimensions outnumber directions they share in any case, and the spectral arrangement is no minimum, only a way to share.
+    """
     spectral, shared = (
         _negative_log_density(mode(spectrum, objective, n_components).weights(spectrum.rank), spectrum, objective)
         for mode in (spectral_mode, shared_mode)
@@ -104,9 +108,9 @@ def shared_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> 
 
     with equality where v = R E^½ Λ^(−½) for an orthogonal R. So R does not matter beyond making the diagonal equal (`equalising`),
     and the rest is water-filling: at a given d the minimum over e has e_a = max(0, ν − p_a) / c_C with the price p_a = Jτ/4λ_a and
-    a level ν. The derivative with respect to d increases with d, so that its zero, or the largest d, is the minimum:
+    a level ν. The derivative with respect to d increases with d, so that its zero, or else one of the ends, is the minimum:
 
-        −c_V / (2 sqrt(d + c)) + 2 (ν(d) − c_C d) = 0      or      d = γ² − c
+        −c_V / (2 sqrt(d + c)) + 2 (ν(d) − c_C d) = 0      or      d = γ² − c      or      d = 0
     """
     n_directions = min(n_components, spectrum.rank)
     eigenvalues = spectrum.eigenvalues[:n_directions]
@@ -148,7 +152,7 @@ def equalising(eigenvalues: Array) -> Array:
     high, low = 0, len(diagonal) - 1
     while high < low:
         above, below = max(diagonal[high] - target, 0.0), max(target - diagonal[low], 0.0)
-        if above + below > 0:
+        if above + below > TIE * target:
             # cos²·above = sin²·below makes the row `high` equal to the target.
             cosine, sine = np.sqrt(below / (above + below)), np.sqrt(above / (above + below))
             left = diagonal[high] + diagonal[low] - target
@@ -156,8 +160,8 @@ def equalising(eigenvalues: Array) -> Array:
             waiting = cosine * rotation[low] - sine * rotation[high]
         else:
             left, turned, waiting = target, rotation[high], rotation[low]
-        # For the last two both are at the target, and a rounding error must not decide on their order.
-        if left > target and high + 1 < low:
+        # Where both are at the target, as the last two always are, a rounding error must not decide on their order.
+        if left > target * (1 + TIE) and high + 1 < low:
             rotation[low], rotation[high], diagonal[high] = turned, waiting, left
             low -= 1
         else:

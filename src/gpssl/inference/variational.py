@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import NamedTuple
@@ -32,6 +33,7 @@ PROMISING_ERROR = 0.01
 JUDGING_DRAWS = 1024
 DRAW_FACTORS = (1, 8, 64)
 MOST_NUMBERS_DRAWN = 50_000
+ROUNDED_BITS = 33
 
 
 class OptimisationReport(NamedTuple):
@@ -41,7 +43,7 @@ class OptimisationReport(NamedTuple):
     """The start that led to the better minimum: "spectral" or "shared"."""
     n_iterations: int
     error: float
-    """Size of the gradient at the end, in units of the divergence's curvature."""
+    """Size of the gradient at the end: about the distance to the minimum in standard deviations of the posterior."""
 
 
 class Variational(BaseEstimator):
@@ -56,7 +58,7 @@ class Variational(BaseEstimator):
       dimensions, where it does not pay to give every dimension a direction of its own, this leads to a better minimum. It is tried
       where the mode gains by it, and kept if it is better by one per cent. The losses hardly tell one R from another with the same
       diagonal of the covariance: a minimum over R lies in a flat and winding valley. It is taken if the descent comes to an end
-      there, for else it would depend on rounding errors; if not, R stays as it is, which costs about one per cent.
+      there; if not, R stays as it is, which costs about one per cent.
 
     Parameters
     ----------
@@ -134,8 +136,8 @@ def tied(arrangement: Arrangement, std: Array) -> Start:
 def fitting_widths(mean: Array, pull: Array, spectrum: Spectrum, objective: Objective) -> Array:
     """Standard deviations that balance the losses and the divergence at these means, by a fixed point. [J, r]
 
-    c_C ∂ℓ_cov/∂s + p_j ∂σ_j/∂s + τ (s − 1/s) = 0, where p_j is the pull of the variance loss on the width of dimension j. The first
-    two are h s with an h that depends on s only weakly: s² = τ / (τ + h).
+    c_C ∂ℓ_cov/∂s + p_j ∂σ_j/∂s + τ (s − 1/s) = 0, where p_j is the pull of the variance loss on the width of dimension j, of which only
+    the part along the mean is counted. The first two are h s with an h that depends on s only weakly: s² = τ / (τ + h).
     """
     std = np.full_like(mean, FIRST_STD)
     along = _squared_cosines(mean, spectrum)
@@ -153,7 +155,7 @@ class Deviation(NamedTuple):
     width: Array
     """σ_j, its standard deviation near γ. [J]"""
     others: Array
-    """c_j, what all but the mean contributes to E C_jj. [J]"""
+    """c_j, what the directions across the mean, the tail and the residual contribute to E C_jj. [J]"""
 
 
 def deviation_of(mean: Array, std: Array, spectrum: Spectrum) -> Deviation:
@@ -173,11 +175,28 @@ def _squared_cosines(mean: Array, spectrum: Spectrum) -> Array:
     return contributions / np.maximum(contributions.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
+def rounded(spectrum: Spectrum) -> Spectrum:
+    """The spectrum to ten digits of its largest eigenvalue, so that rounding errors leave the same bits."""
+    quantum = np.exp2(np.floor(np.log2(spectrum.eigenvalues[0])) - ROUNDED_BITS)
+    return replace(
+        spectrum,
+        eigenvalues=np.maximum(np.round(spectrum.eigenvalues / quantum), 1.0) * quantum,
+        residual=round(spectrum.residual / quantum) * quantum,
+        tail_sum=round(spectrum.tail_sum / quantum) * quantum,
+        tail_sum_of_squares=round(spectrum.tail_sum_of_squares / quantum) * quantum,
+    )
+
+
 class _VariationalProblem:
-    """The two descents, on one set of draws."""
+    """The two descents, on one set of draws.
+
+    A descent through a flat valley amplifies every rounding error, and so would the choice between its ends. Descents and choices are
+    therefore made with the `rounded` spectrum, and the Newton steps that end them, which forget where they came from, with the exact one.
+    """
 
     def __init__(self, spectrum: Spectrum, objective: Objective, n_components: int, n_draws: int, seed: int) -> None:
-        self.spectrum = spectrum
+        self.exact = spectrum
+        self.spectrum = rounded(spectrum)
         self.objective = objective
         self.n_components = n_components
         self.n_draws = n_draws
@@ -185,32 +204,34 @@ class _VariationalProblem:
 
     def solve(self, max_iterations: int) -> tuple[Minimum, OptimisationReport]:
         """The minimum from the spectral start, or from the shared one where that is clearly better, to machine precision."""
-        descent = self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
+        name, descent = "spectral", self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
         minimum = descent.minimise(max_iterations)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
             shared_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components))
             shared = shared_descent.minimise(max_iterations)
             if shared.value < minimum.value - ADVANTAGE * abs(minimum.value):
-                shared = self._with_free_means(shared_descent, shared_descent.refine(shared, max_iterations), max_iterations)
-                return shared, OptimisationReport("shared", shared.n_iterations, shared.error)
+                name, descent, minimum = "shared", shared_descent, shared
+                free, trial = descent.with_free_means(minimum, min(TRIAL_ITERATIONS, max_iterations))
+                if trial.error < PROMISING_ERROR:
+                    trial = free.refine(trial, max_iterations)
+                    if trial.error < POLISHED and trial.value < minimum.value:
+                        return trial, OptimisationReport(name, trial.n_iterations, trial.error)
         minimum = descent.refine(minimum, max_iterations)
-        return minimum, OptimisationReport("spectral", minimum.n_iterations, minimum.error)
-
-    def _with_free_means(self, descent: Minimisation, minimum: Minimum, max_iterations: int) -> Minimum:
-        """A better minimum with all means free, if the descent to it comes to an end."""
-        free, trial = descent.with_free_means(minimum, TRIAL_ITERATIONS)
-        if trial.error > PROMISING_ERROR:
-            return minimum
-        trial = free.refine(trial, max_iterations)
-        return trial if trial.error < POLISHED and trial.value < minimum.value else minimum
+        return minimum, OptimisationReport(name, minimum.n_iterations, minimum.error)
 
     def _descent(self, start: Start) -> Minimisation:
         """Each dimension's leading direction at the start is the one that is integrated out."""
         mean = np.tensordot(start.sizes, start.patterns, axes=1)
         own = leading_directions(mean, self.spectrum.eigenvalues[: mean.shape[1]])
-        variance = ExpectedVarianceLoss(self.spectrum, own, self.n_draws, self.seed)
-        function = partial(self.objective.expected, spectrum=self.spectrum, expected_variance=variance)
-        return Minimisation(function, start, self.objective.temperature)
+        search, function = (
+            partial(
+                self.objective.expected,
+                spectrum=spectrum,
+                expected_variance=ExpectedVarianceLoss(spectrum, own, self.n_draws, self.seed),
+            )
+            for spectrum in (self.spectrum, self.exact)
+        )
+        return Minimisation(search, function, start, self.objective.temperature)
 
 
 def _warn_if_stalled(minimum: Minimum) -> None:
