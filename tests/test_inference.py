@@ -192,7 +192,7 @@ def test_mode_is_no_worse_than_from_random_starts(spectrum: Spectrum, temperatur
     """All weights free; the hinge's kink is left to L-BFGS, which reaches it closely enough for two per cent."""
     objective = Objective(50, 10, temperature)
     _, value, _ = Mode().infer(spectrum, objective, n_components, seed=0)
-    certain = ExpectedVarianceLoss(spectrum, np.arange(n_components), 0, seed=0)
+    certain = ExpectedVarianceLoss(spectrum, np.arange(n_components), 64, seed=0)
 
     def smoothed(weights: Array) -> tuple[float, Array]:
         expected = objective.expected(weights, np.full_like(weights, 1e-3), spectrum, certain)

@@ -148,7 +148,7 @@ def test_gradient_of_the_objective_and_its_weights() -> None:
     assert_gradient(lambda m, s: objective.expected(m, s, SPECTRUM, variance), mean, std, rtol=1e-5)
 
 
-def test_expected_variance_loss_without_draws_is_the_loss_of_certain_weights() -> None:
+def test_expected_variance_loss_of_certain_weights_is_their_loss() -> None:
     mean, _ = some_weights()
-    certain = ExpectedVarianceLoss(SPECTRUM, np.arange(3), 0, seed=0)(mean, np.full_like(mean, 1e-9))
+    certain = ExpectedVarianceLoss(SPECTRUM, np.arange(3), 64, seed=0)(mean, np.full_like(mean, 1e-9))
     assert certain.value == pytest.approx(float(variance_loss(represented_covariance(mean, SPECTRUM))), abs=1e-8)

@@ -163,9 +163,8 @@ class ExpectedVarianceLoss:
         self.others = np.tile(self.eigenvalues, (len(own), 1))
         self.others[self.dimensions, own] = 0.0
         self.n_drawn = _fluctuating_directions(self.eigenvalues)
-        self.draws = normal_draws(n_draws, self.n_drawn, seed) if n_draws > 0 else np.zeros((1, self.n_drawn))
-        # Without draws the weights are certain and there is no fluctuation.
-        self.excess = self.draws**2 - 1 if n_draws > 0 else np.zeros_like(self.draws)
+        self.draws = normal_draws(n_draws, self.n_drawn, seed)
+        self.excess = self.draws**2 - 1
 
     def __call__(self, mean: Array, std: Array) -> Gradient:
         """The value and its gradient."""
