@@ -97,7 +97,7 @@ def test_expected_hinge_is_the_integral(offset: float, mean: float, std: float) 
     pieces = [(a, b) for a, b in pairwise(edges) if b - a > 1e-13]
     expected = sum(quad(integrand, a, b, epsabs=1e-12)[0] for a, b in pieces)
     hinge = expected_hinge(np.array(offset), np.array(mean), np.array(std))
-    assert float(hinge.value) == pytest.approx(expected, abs=1e-8 if offset > 1e-2 else 1e-5 if offset > 1e-3 else 1e-2)
+    assert float(hinge.value) == pytest.approx(expected, abs=1e-8 if offset > 1e-3 else 1e-4)
 
 
 @given(st.floats(0.01, 0.95), st.floats(-2.0, 2.0), st.floats(0.01, 1.5))

@@ -29,7 +29,6 @@ FIRST_STD = 0.5
 SWEEPS = 20
 LEAST_ENERGY = 1e-4
 TRIAL_ITERATIONS = 150
-PROMISING_ERROR = 0.01
 JUDGING_DRAWS = 1024
 DRAW_FACTORS = (1, 8, 64)
 MOST_NUMBERS_DRAWN = 50_000
@@ -204,20 +203,23 @@ class _VariationalProblem:
 
     def solve(self, max_iterations: int) -> tuple[Minimum, OptimisationReport]:
         """The minimum from the spectral start, or from the shared one where that is clearly better, to machine precision."""
-        name, descent = "spectral", self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
+        descent = self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
         minimum = descent.minimise(max_iterations)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
             shared_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components))
             shared = shared_descent.minimise(max_iterations)
             if shared.value < minimum.value - ADVANTAGE * abs(minimum.value):
-                name, descent, minimum = "shared", shared_descent, shared
-                free, trial = descent.with_free_means(minimum, min(TRIAL_ITERATIONS, max_iterations))
-                if trial.error < PROMISING_ERROR:
-                    trial = free.refine(trial, max_iterations)
-                    if trial.error < POLISHED and trial.value < minimum.value:
-                        return trial, OptimisationReport(name, trial.n_iterations, trial.error)
-        minimum = descent.refine(minimum, max_iterations)
-        return minimum, OptimisationReport(name, minimum.n_iterations, minimum.error)
+                return _reported("shared", self._settle_in_the_valley(shared_descent, shared, max_iterations))
+        return _reported("spectral", descent.refine(minimum, max_iterations))
+
+    def _settle_in_the_valley(self, descent: Minimisation, minimum: Minimum, max_iterations: int) -> Minimum:
+        """With all means free, if the descent comes to an end; otherwise with the mixing of the start."""
+        free, trial = descent.with_free_means(minimum, min(TRIAL_ITERATIONS, max_iterations))
+        if trial.error < STALLED_ERROR:
+            trial = free.refine(trial, max_iterations)
+            if trial.error < POLISHED and trial.value < minimum.value:
+                return trial
+        return descent.refine(minimum, max_iterations)
 
     def _descent(self, start: Start) -> Minimisation:
         """Each dimension's leading direction at the start is the one that is integrated out."""
@@ -232,6 +234,10 @@ class _VariationalProblem:
             for spectrum in (self.spectrum, self.exact)
         )
         return Minimisation(search, function, start, self.objective.temperature)
+
+
+def _reported(start: str, minimum: Minimum) -> tuple[Minimum, OptimisationReport]:
+    return minimum, OptimisationReport(start, minimum.n_iterations, minimum.error)
 
 
 def _warn_if_stalled(minimum: Minimum) -> None:
