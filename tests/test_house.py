@@ -21,6 +21,7 @@ ORDER = [
     "moments",
     "objective",
     "inference",
+    "parameters",
     "posterior",
     "estimator",
     "__init__",

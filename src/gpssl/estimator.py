@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from .features import Features
 from .inducing import choose_inducing_points, nugget_of_rows, sample_candidates
-from .inference import METHODS, Inference
-from .kernels import NeighborRBF, depends_on_rows, resolve_kernel
+from .inference import Inference
+from .kernels import depends_on_rows, resolve_kernel
 from .moments import Moments, Spectrum, moments_of_rows
-from .objective import Objective
+from .parameters import check_changes, check_parameters, kernel_of, method_of, objective_of
 from .posterior import FunctionDraws, Posterior
 from .progress import Progress, announce
 from .rows import as_object_rows, one_blas_thread
@@ -30,16 +30,6 @@ RESIDUAL_SLACK = 1.5
 """Of the tolerance, before a warning: where a sample of rows stands for all, it is met on the sample."""
 
 NUGGET_SAMPLE = 512
-
-REFITTABLE = (
-    "n_components",
-    "temperature",
-    "variance_weight",
-    "covariance_weight",
-    "inference",
-    "random_state",
-    "verbose",
-)
 
 
 class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -147,7 +137,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPSSL:
         """Learn from unlabelled rows; `y` is ignored. Weight 2 is the row twice."""
-        self._check_parameters()
+        check_parameters(self)
         with unchanged_on_failure(self):
             rows = self._check_rows(X, reset=True, min_rows=2)
             weight = check_weights(sample_weight, rows)
@@ -163,7 +153,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The first call chooses kernel and inducing points from its rows, unless they are given. The posterior is
         computed when it is next asked for, so feeding many small batches costs no more than one large one.
         """
-        self._check_parameters()
+        check_parameters(self)
         first = not hasattr(self, "moments_")
         with unchanged_on_failure(self):
             rows = self._check_rows(X, reset=first, min_rows=1)
@@ -183,14 +173,9 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         `moments` replaces the stored moments, for example by their sum with another site's. This estimator stays as it is.
         """
         check_is_fitted(self, "moments_")
-        unknown = sorted(set(changes) - set(REFITTABLE))
-        if unknown:
-            raise ValueError(
-                f"refit cannot change {', '.join(unknown)}: that needs the data again. Use "
-                f"clone(ssl).set_params(...).fit(X) instead, or change one of {', '.join(REFITTABLE)}."
-            )
+        check_changes(changes)
         other = clone(self).set_params(**changes)
-        other._check_parameters()
+        check_parameters(other)
         for name in ("n_features_in_", "feature_names_in_", "kernel_", "features_", "moments_", "_seed", "_nugget"):
             if hasattr(self, name):
                 setattr(other, name, getattr(self, name))
@@ -295,7 +280,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _choose_features(self, rows: NDArray[Any], weight: Array) -> None:
         self._seed = seed_from(self.random_state)
         with one_blas_thread():
-            self.kernel_ = resolve_kernel(self._kernel(), rows, weight, self._seed)
+            self.kernel_ = resolve_kernel(kernel_of(self.kernel), rows, weight, self._seed)
             self.features_ = Features.build(self.kernel_, self._inducing_points(rows, weight))
             self._nugget = float(nugget_of_rows(self.kernel_, rows[:NUGGET_SAMPLE]).mean())
         announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
@@ -322,8 +307,8 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         with one_blas_thread():
             self._spectrum = Spectrum.of(self.moments_, self.features_)
             self._check_spectrum()
-            self._fitted_objective = self._objective()
-            weights, self.objective_, self.report_ = self._inference().infer(
+            self._fitted_objective = objective_of(self, self.moments_.weight)
+            weights, self.objective_, self.report_ = method_of(self.inference).infer(
                 self._spectrum, self._fitted_objective, int(self.n_components), self._seed, verbose=bool(self.verbose)
             )
         basis = self._spectrum.basis[:, : weights.mean.shape[1]]
@@ -365,21 +350,11 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _objective(self) -> Objective:
-        temperature = 1 / self.moments_.weight if isinstance(self.temperature, str) else float(self.temperature)
-        return Objective(float(self.variance_weight), float(self.covariance_weight), temperature)
-
-    def _kernel(self) -> Kernel:
-        return NeighborRBF() if self.kernel is None else self.kernel
-
-    def _inference(self) -> Inference:
-        return METHODS[self.inference]() if isinstance(self.inference, str) else self.inference
-
     # Checks
 
     def _check_inducing_rows(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Inducing points may come as an array where the training rows come as a data frame: only their shape is compared."""
-        if not self._kernel().requires_vector_input:
+        if not kernel_of(self.kernel).requires_vector_input:
             return as_object_rows(self.inducing)
         points = check_array(self.inducing, dtype=np.float64)
         if points.shape[1] != rows.shape[1]:
@@ -390,7 +365,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._check_rows(X, reset=False)
 
     def _check_first_batch(self, rows: NDArray[Any]) -> None:
-        chosen_from_rows = self.inducing is None or isinstance(self.inducing, Integral | str) or depends_on_rows(self._kernel())
+        chosen_from_rows = self.inducing is None or isinstance(self.inducing, Integral | str) or depends_on_rows(kernel_of(self.kernel))
         if chosen_from_rows and len(rows) < max(2, self.n_components):
             raise ValueError(
                 f"The first batch chooses lengthscale and inducing points and has n_samples={len(rows)}, too few for {self.n_components} "
@@ -398,7 +373,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1) -> NDArray[Any]:
-        kernel = self._kernel()
+        kernel = kernel_of(self.kernel)
         if not kernel.requires_vector_input:
             rows = as_object_rows(X)
             if len(rows) < min_rows:
@@ -406,25 +381,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return rows
         return check_numeric_rows(self, X, reset=reset, min_rows=min_rows, kernel=kernel)
 
-    def _check_parameters(self) -> None:
-        check_number("n_components", self.n_components, Integral, at_least=1)
-        check_number("max_inducing", self.max_inducing, Integral, at_least=1)
-        check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)
-        check_number("variance_weight", self.variance_weight, Real, at_least=0)
-        check_number("covariance_weight", self.covariance_weight, Real, at_least=0)
-        if not isinstance(self.temperature, str) or self.temperature != "auto":
-            check_number("temperature", self.temperature, Real, above=0, otherwise='or "auto"')
-        if isinstance(self.inducing, Real):
-            check_number("inducing", self.inducing, Integral, at_least=1)
-        elif isinstance(self.inducing, str) and self.inducing != "all":
-            raise ValueError(f'inducing must be None, a whole number, "all" or rows, got {self.inducing!r}.')
-        known = self.inference in METHODS if isinstance(self.inference, str) else hasattr(self.inference, "infer")
-        if not known or isinstance(self.inference, type):
-            raise ValueError(f"inference must be one of {', '.join(METHODS)} or an object of gpssl.inference, got {self.inference!r}.")
-        if not isinstance(self._kernel(), Kernel):
-            raise TypeError(f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {self.kernel!r}.")
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = bool(getattr(self._kernel(), "requires_vector_input", True))
+        tags.input_tags.two_d_array = bool(getattr(kernel_of(self.kernel), "requires_vector_input", True))
         return tags

@@ -1,0 +1,71 @@
+"""The parameters of the estimator: which values they may have, and what the defaults and names among them stand for."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel
+
+from .inference import METHODS, Inference
+from .kernels import NeighborRBF
+from .objective import Objective
+from .validation import check_number
+
+REFITTABLE = (
+    "n_components",
+    "temperature",
+    "variance_weight",
+    "covariance_weight",
+    "inference",
+    "random_state",
+    "verbose",
+)
+"""What inference alone depends on, so that it can change without the data."""
+
+
+def kernel_of(kernel: Kernel | None) -> Kernel:
+    """The kernel, or the default."""
+    return NeighborRBF() if kernel is None else kernel
+
+
+def method_of(inference: str | Inference) -> Inference:
+    """The method of inference, by name or as it is."""
+    return METHODS[inference]() if isinstance(inference, str) else inference
+
+
+def objective_of(estimator: Any, total_weight: float) -> Objective:
+    """The objective with the estimator's weights; the automatic temperature is one over the number of rows."""
+    temperature = 1 / total_weight if isinstance(estimator.temperature, str) else float(estimator.temperature)
+    return Objective(float(estimator.variance_weight), float(estimator.covariance_weight), temperature)
+
+
+def check_changes(changes: dict[str, Any]) -> None:
+    """A sentence for what `refit` cannot change."""
+    unknown = sorted(set(changes) - set(REFITTABLE))
+    if unknown:
+        raise ValueError(
+            f"refit cannot change {', '.join(unknown)}: that needs the data again. Use "
+            f"clone(ssl).set_params(...).fit(X) instead, or change one of {', '.join(REFITTABLE)}."
+        )
+
+
+def check_parameters(estimator: BaseEstimator) -> None:
+    """A sentence for the first parameter that has no meaning."""
+    check_number("n_components", estimator.n_components, Integral, at_least=1)
+    check_number("max_inducing", estimator.max_inducing, Integral, at_least=1)
+    check_number("residual_tolerance", estimator.residual_tolerance, Real, at_least=0)
+    check_number("variance_weight", estimator.variance_weight, Real, at_least=0)
+    check_number("covariance_weight", estimator.covariance_weight, Real, at_least=0)
+    if not isinstance(estimator.temperature, str) or estimator.temperature != "auto":
+        check_number("temperature", estimator.temperature, Real, above=0, otherwise='or "auto"')
+    if isinstance(estimator.inducing, Real):
+        check_number("inducing", estimator.inducing, Integral, at_least=1)
+    elif isinstance(estimator.inducing, str) and estimator.inducing != "all":
+        raise ValueError(f'inducing must be None, a whole number, "all" or rows, got {estimator.inducing!r}.')
+    known = estimator.inference in METHODS if isinstance(estimator.inference, str) else hasattr(estimator.inference, "infer")
+    if not known or isinstance(estimator.inference, type):
+        raise ValueError(f"inference must be one of {', '.join(METHODS)} or an object of gpssl.inference, got {estimator.inference!r}.")
+    if not isinstance(kernel_of(estimator.kernel), Kernel):
+        raise TypeError(f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {estimator.kernel!r}.")
