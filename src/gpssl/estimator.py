@@ -185,6 +185,8 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if not isinstance(moments, Moments):
                 raise TypeError(f"moments must be Moments, such as another model's moments_, got {type(moments).__name__}.")
             other.moments_ = moments
+        else:
+            other._spectrum = self._find_spectrum()
         other._infer()
         return other
 
@@ -305,7 +307,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _infer(self) -> None:
         with one_blas_thread():
-            self._spectrum = Spectrum.of(self.moments_, self.features_)
+            self._find_spectrum()
             self._check_spectrum()
             self._fitted_objective = objective_of(self, self.moments_.weight)
             weights, self.objective_, self.report_ = method_of(self.inference).infer(
@@ -315,6 +317,13 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._posterior = Posterior(self.features_, basis, weights)
         self._warn_of_residual()
         announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
+
+    def _find_spectrum(self) -> Spectrum:
+        """The spectrum of the moments, which all refits share."""
+        if not hasattr(self, "_spectrum"):
+            with one_blas_thread():
+                self._spectrum = Spectrum.of(self.moments_, self.features_)
+        return self._spectrum
 
     def _check_spectrum(self) -> None:
         if self.moments_.weight < self.n_components:

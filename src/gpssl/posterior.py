@@ -103,15 +103,31 @@ class FunctionDraws:
         values = self._features.project(rows, self._directions) + self._residual(rows)
         return values.reshape(len(rows), self.n_draws, self.n_components).swapaxes(0, 1)
 
+    def one_row_at_a_time(self, X: Any) -> Array:
+        """The functions at each row by itself, given the rows that they were called with before; nothing is remembered. [S, n, J]
+
+        e(x) = E[e(x) | known rows] + sqrt(Var[e(x) | known rows]) ζ with the same standard normal ζ for all rows: at each row the right
+        distribution, jointly with the known rows. A row's value depends on its content alone, whatever else is asked and when, and similar
+        rows have similar values. Two rows together are not a draw of the process: for that, call the functions.
+        """
+        rows = self._prepare(X)
+        values = self._features.project(rows, self._directions)
+        noise = np.random.default_rng([self._seed, 2]).standard_normal(values.shape[1])
+        for block in row_blocks(len(rows), 500):
+            mean, std = self._given_known(rows[block])
+            values[block] += mean + std[:, None] * noise
+        return values.reshape(len(rows), self.n_draws, self.n_components).swapaxes(0, 1)
+
     def _residual(self, X: NDArray[Any]) -> Array:
         """e at each row. [n, S J]"""
         hashes = hash_rows(X, self._seed)
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-        unseen = np.sort([i for i in first if int(hashes[i]) not in self._known])
+        # In the order of their hashes, so that the order of the rows in a batch does not matter.
+        unseen = np.array([i for i in first if int(hashes[i]) not in self._known], dtype=int)
         room = max(0, EXACT_ROWS - len(self._known))
-        for chunk in np.split(unseen[:room].astype(int), range(500, len(unseen[:room]), 500)):
+        for chunk in np.split(unseen[:room], range(500, len(unseen[:room]), 500)):
             self._look_at(X[chunk], hashes[chunk])
-        beyond = unseen[room:].astype(int)
+        beyond = unseen[room:]
         places = np.array([self._known.get(int(value), -1) for value in hashes[first]])
         out = np.empty((len(first), self._noise.shape[1]))
         out[places >= 0] = self._factor[places[places >= 0]] @ self._noise
@@ -148,14 +164,18 @@ class FunctionDraws:
         cross = self._features.residual_covariance(self._rows, X)
         return solve_triangular(self._factor, cross, lower=True, check_finite=False)
 
+    def _given_known(self, X: NDArray[Any]) -> tuple[Array, Array]:
+        """Mean [n, S J] and standard deviation [n] of the residual at each row, given its values at the known rows."""
+        given = self._given(X)
+        whitened = self._features.whiten(self._features.columns(X).T)
+        variance = kernel_diagonal(self._features.kernel, X) - (whitened**2).sum(axis=0) - (given**2).sum(axis=0)
+        return given.T @ self._noise, np.sqrt(np.maximum(variance, 0.0))
+
     def _beyond(self, X: NDArray[Any], hashes: NDArray[np.uint64]) -> Array:
         """Residuals given the known rows, each with noise that depends on its own content alone."""
         out = np.empty((len(X), self._noise.shape[1]))
         for block in row_blocks(len(X), 500):
-            given = self._given(X[block])
-            whitened = self._features.whiten(self._features.columns(X[block]).T)
-            variance = kernel_diagonal(self._features.kernel, X[block])
-            variance = variance - (whitened**2).sum(axis=0) - (given**2).sum(axis=0)
+            mean, std = self._given_known(X[block])
             noise = [np.random.default_rng([self._seed, int(value)]).standard_normal(out.shape[1]) for value in hashes[block]]
-            out[block] = given.T @ self._noise + np.sqrt(np.maximum(variance, 0.0))[:, None] * np.array(noise)
+            out[block] = mean + std[:, None] * np.array(noise)
         return out
