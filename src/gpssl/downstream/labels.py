@@ -1,0 +1,148 @@
+"""Labels: which rows have one, and what it is."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, check_array, column_or_1d
+
+UNLABELLED = -1
+"""The mark of a row without a label, where labels are whole numbers; elsewhere it is None or NaN."""
+
+
+class ClassLabels(NamedTuple):
+    """The labelled rows of a table."""
+
+    rows: NDArray[np.intp]
+    """Where they are. [n labelled]"""
+    values: NDArray[Any]
+    """Their labels. [n labelled]"""
+
+
+class Encoded(NamedTuple):
+    """Labels as numbers, for rows of positive weight."""
+
+    classes: NDArray[Any]
+    """Sorted. [K]"""
+    codes: NDArray[np.intp]
+    """0, …, K − 1. [n used]"""
+    used: NDArray[np.intp]
+    """The rows of positive weight. [n used]"""
+
+
+def find_class_labels(y: Any) -> ClassLabels:
+    """The rows with a label: neither None nor NaN nor, where labels are whole numbers, −1."""
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    labels = _labels_of_rows(y)
+    if len(labels.rows) == 0:
+        raise ValueError(
+            "No row has a label: all are marked as unlabelled (-1 for whole numbers, None or NaN otherwise). Give at least one label per "
+            "class; to learn from unlabelled rows alone, fit the representation by itself."
+        )
+    _refuse_minus_one_as_a_class(labels, _num_samples(y))
+    _check_classes(labels.values)
+    return labels
+
+
+def labelled_rows(y: Any) -> ClassLabels:
+    """The same for rows to be scored, where there need not be several classes."""
+    labels = _labels_of_rows(y)
+    if len(labels.rows) == 0:
+        raise ValueError("No row has a label, so there is nothing to score.")
+    return labels
+
+
+def _labels_of_rows(y: Any) -> ClassLabels:
+    values = as_labels(y)
+    rows = np.flatnonzero(~missing(values))
+    labels = _tidy(values[rows])
+    if _are_whole_numbers(labels):
+        rows, labels = rows[labels != UNLABELLED], labels[labels != UNLABELLED]
+    return ClassLabels(rows, labels)
+
+
+def find_targets(y: Any) -> ClassLabels:
+    """The rows with a number to predict: those that are not NaN."""
+    if y is None:
+        raise ValueError("This regressor requires y to be passed, but the target y is None.")
+    values = column_or_1d(y, warn=True)
+    values = check_array(values, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
+    rows = np.flatnonzero(~np.isnan(values))
+    if len(rows) == 0:
+        raise ValueError("No row has a target: all of y is NaN, which marks unlabelled rows. Give some rows a number.")
+    return ClassLabels(rows, values[rows])
+
+
+def encode_classes(y: Any, weight: NDArray[np.float64]) -> Encoded:
+    """Labels as numbers; a class of weight zero is none."""
+    y = column_or_1d(y, warn=True)
+    _check_classes(y)
+    used = np.flatnonzero(weight > 0)
+    classes, codes = np.unique(y[used], return_inverse=True)
+    check_at_least_two(classes)
+    return Encoded(classes, codes, used)
+
+
+def _check_classes(labels: NDArray[Any]) -> None:
+    """scikit-learn's check, without its warning that so many classes for so few rows look like numbers: labels are few here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes")
+        check_classification_targets(labels)
+
+
+def check_at_least_two(classes: NDArray[Any]) -> None:
+    """A sentence for a single class."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"The labelled rows have only one class, {classes[0]!r}: a classifier needs at least two. Label some rows of another class."
+        )
+
+
+def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are None, NaN or pandas' NA. [n]"""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    return np.array([_is_missing(value) for value in values], dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def as_labels(y: Any) -> NDArray[Any]:
+    """One label per row, as an array: of objects where NumPy would turn NaN into a string, as in a list of strings."""
+    numpy_knows = isinstance(getattr(y, "dtype", None), np.dtype)
+    return column_or_1d(np.asarray(y) if numpy_knows else np.asarray(y, dtype=object), warn=True)
+
+
+def _tidy(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels of one kind as an array of this kind, although None or NaN among them had made it one of objects."""
+    if labels.dtype.kind != "O" or len(labels) == 0:
+        return labels
+    tidy = np.array(labels.tolist())
+    strings = tidy.dtype.kind == "U" and all(isinstance(label, str) for label in labels)
+    return tidy if tidy.ndim == 1 and (tidy.dtype.kind in "iufb" or strings) else labels
+
+
+def _are_whole_numbers(values: NDArray[Any]) -> bool:
+    if values.dtype.kind == "f":
+        return bool(len(values) > 0 and np.all(values == np.floor(values)))
+    return values.dtype.kind in "iu"
+
+
+def _refuse_minus_one_as_a_class(labels: ClassLabels, n_rows: int) -> None:
+    """Labels −1 and 1 alone are likely two classes; to take −1 for "unlabelled" would be a silent guess."""
+    if len(labels.rows) < n_rows and _are_whole_numbers(labels.values) and np.all(labels.values == 1):
+        raise ValueError(
+            "y has no class but 1 besides -1. Here -1 marks a row without a label, which leaves a single class. If -1 is a class of yours, "
+            "call it 0, or use strings; if it is the mark, label some rows of another class."
+        )
