@@ -2,10 +2,23 @@
 
 from importlib.metadata import version
 
-from . import inference, kernels
+from . import calibration, downstream, inference, kernels, selection, selective
+from .downstream import MarginalizedClassifier, MarginalizedRegressor
 from .estimator import GPSSL
 from .moments import Moments
 
 __version__ = version("gpssl")
 
-__all__ = ["GPSSL", "Moments", "__version__", "inference", "kernels"]
+__all__ = [
+    "GPSSL",
+    "MarginalizedClassifier",
+    "MarginalizedRegressor",
+    "Moments",
+    "__version__",
+    "calibration",
+    "downstream",
+    "inference",
+    "kernels",
+    "selection",
+    "selective",
+]

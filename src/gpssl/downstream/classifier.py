@@ -1,0 +1,169 @@
+"""Classification on a representation whose uncertainty is carried into the probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from ..validation import unchanged_on_failure
+from .clones import fit_classifiers
+from .labels import check_at_least_two, find_class_labels, labelled_rows
+from .logistic import BayesianLogisticRegression
+from .marginal import Marginalized, Uncertainty, as_indexable
+
+Array = NDArray[np.float64]
+
+
+class MarginalizedClassifier(ClassifierMixin, Marginalized):
+    """A classifier on top of a representation, marginalised over the representation's posterior.
+
+    Each of S draws is one function. Evaluated at the labelled rows it trains a head of its own; evaluated at new rows it gives that head's
+    probabilities. Predictions are the average over draws:
+
+        p(y | x) = (1/S) Σ_s p_head_s(y | f_s(x)),   f_s drawn from the posterior over representations       ("GPSSL-full")
+
+    With `n_draws=None` there is one head, on the posterior mean ("GPSSL-mean").
+
+    Rows without a label train the representation only. Their mark is −1 where labels are whole numbers (scikit-learn's
+    convention), and None or NaN for strings, booleans and everything else.
+
+    Parameters
+    ----------
+    representation
+        An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. One that was
+        fitted before, to other unlabelled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
+    head
+        Any classifier with `predict_proba`, by default `BayesianLogisticRegression()`. Heads of `gpssl.downstream` are trained for
+        all draws at once; of others, each draw gets a clone.
+    n_draws
+        S, or None for the mean representation.
+    n_jobs
+        Clones of a head are trained in so many jobs, as everywhere in scikit-learn.
+    random_state
+        Seed for the draws, and for the representation and the head where they have none of their own. Without it, the draws are
+        the representation's own.
+    verbose
+        Whether to report progress on clones.
+
+    Attributes
+    ----------
+    classes_
+        The class labels. [K]
+    representation_
+        The fitted representation.
+    functions_
+        The drawn functions, where there are any.
+    heads_
+        All draws' heads.
+    n_labelled_
+        Rows that trained the heads.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpssl import GPSSL, MarginalizedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 50, y, -1)
+    >>> clf = MarginalizedClassifier(GPSSL(5), random_state=0).fit(X, few)
+    >>> clf.n_labelled_, clf.predict_proba(X).shape, clf.predict_proba_std(X).shape
+    (50, (569, 2), (569, 2))
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MarginalizedClassifier:
+        """Fit the representation to all rows and the heads to the labelled ones.
+
+        Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
+        requested them.
+        """
+        self._check_parameters()
+        with unchanged_on_failure(self):
+            labels = find_class_labels(y)
+            X = as_indexable(X, y)
+            head = self._head()
+            shared = self._share_params(X, labels.rows, head, sample_weight, params)
+            values = labels.values[np.isin(labels.rows, shared.labelled)]
+            self.classes_ = np.unique(values)
+            check_at_least_two(self.classes_)
+            Z = self._fit_representation(X, shared.labelled, shared.representation)
+            head = self._seeded_head(head)
+            if hasattr(head, "fit_draws"):
+                self.heads_ = head.fit_draws(Z, values, **shared.head)
+            else:
+                self.heads_ = fit_classifiers(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
+            self.n_labelled_ = len(values)
+        return self
+
+    def predict_proba_draws(self, X: Any) -> Array:
+        """Each draw's probability of each class. [S, n, K]"""
+        check_is_fitted(self)
+        return np.concatenate([self.heads_.predict_proba(Z) for Z in self._represent_in_blocks(X)], axis=1)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, averaged over draws. [n, K]"""
+        check_is_fitted(self)
+        return np.concatenate([self.heads_.predict_proba(Z).mean(axis=0) for Z in self._represent_in_blocks(X)])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class. [n]"""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba_std(self, X: Any) -> Array:
+        """Standard deviation of the probability of each class. [n, K]
+
+        sqrt(Var_s p̄_s + (1/S) Σ_s Var p_s): over draws, and for a head with a posterior of its own (`BayesianLogisticRegression`) over its
+        weights, p̄_s being their average.
+        """
+        check_is_fitted(self)
+        has_posterior = hasattr(self.heads_, "predict_proba_variance")
+        if self.n_draws is None and not has_posterior:
+            raise ValueError(
+                f"A single representation and the head {type(self._head()).__name__}, which has no posterior, know no standard deviation. "
+                "Set n_draws, or use BayesianLogisticRegression."
+            )
+        blocks = []
+        for Z in self._represent_in_blocks(X):
+            variance = self.heads_.predict_proba(Z).var(axis=0)
+            if has_posterior:
+                variance = variance + self.heads_.predict_proba_variance(Z).mean(axis=0)
+            blocks.append(np.sqrt(variance))
+        return np.concatenate(blocks)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """Entropy of the prediction, in nats, and its two parts. [n] each
+
+        total H(p̄), head (1/S) Σ_s H(p_s), representation H(p̄) − (1/S) Σ_s H(p_s): the mutual information of the label and the
+        representation, which more unlabelled rows can reduce.
+        """
+        check_is_fitted(self)
+        total, head = [], []
+        for Z in self._represent_in_blocks(X):
+            proba = self.heads_.predict_proba(Z)
+            total.append(entr(proba.mean(axis=0)).sum(axis=1))
+            head.append(entr(proba).sum(axis=2).mean(axis=0))
+        whole, part = np.concatenate(total), np.concatenate(head)
+        return Uncertainty(whole, part, np.maximum(whole - part, 0.0))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, at the rows that have a label."""
+        labels = labelled_rows(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
+        return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
+
+    def _head(self) -> Any:
+        head = BayesianLogisticRegression() if self.head is None else self.head
+        if not (hasattr(head, "predict_proba") or hasattr(head, "fit_draws")):
+            raise TypeError(
+                f"The head {type(head).__name__} has no predict_proba, and probabilities are what is averaged over draws. Wrap it in "
+                "sklearn.calibration.CalibratedClassifierCV, or choose a head that has it."
+            )
+        return head

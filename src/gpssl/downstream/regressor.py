@@ -1,0 +1,147 @@
+"""Regression on a representation whose uncertainty is carried into means, standard deviations and intervals."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from ..validation import check_number, unchanged_on_failure
+from .clones import fit_regressors
+from .labels import find_targets
+from .linear import BayesianLinearRegression
+from .marginal import Marginalized, Uncertainty, as_indexable
+
+Array = NDArray[np.float64]
+
+BISECTIONS = 60
+
+
+class MarginalizedRegressor(RegressorMixin, Marginalized):
+    """A regressor on top of a representation, marginalised over the representation's posterior.
+
+    Each of S draws is one function with a head of its own, which predicts N(μ_s(x), σ_s²(x)). The prediction is their mixture:
+
+        p(y | x) = (1/S) Σ_s N(y; μ_s(x), σ_s²(x)),   Var y = (1/S) Σ_s σ_s² + Var_s μ_s      (law of total variance)
+
+    With `n_draws=None` there is one head, on the posterior mean. NaN marks rows without a target: they train the representation only.
+
+    Parameters
+    ----------
+    representation
+        An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. One that was
+        fitted before, to other unlabelled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
+    head
+        Any regressor, by default `BayesianLinearRegression()`, which is trained for all draws at once. Of others each draw gets a clone;
+        where their `predict` does not return a standard deviation, σ is the root mean square of residuals at rows held out in five folds.
+    n_draws
+        S, or None for the mean representation.
+    n_jobs
+        Clones of a head are trained in so many jobs, as everywhere in scikit-learn.
+    random_state
+        Seed for the draws, and for the representation and the head where they have none of their own. Without it, the draws are
+        the representation's own.
+    verbose
+        Whether to report progress on clones.
+
+    Attributes
+    ----------
+    representation_
+        The fitted representation.
+    functions_
+        The drawn functions, where there are any.
+    heads_
+        All draws' heads.
+    n_labelled_
+        Rows that trained the heads.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gpssl import GPSSL, MarginalizedRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 100, y, np.nan)
+    >>> reg = MarginalizedRegressor(GPSSL(5), random_state=0).fit(X, few)
+    >>> reg.predict(X).shape, reg.predict_std(X).shape, reg.predict_interval(X, coverage=0.9).shape
+    ((442,), (442,), (442, 2))
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MarginalizedRegressor:
+        """Fit the representation to all rows and the heads to those with a target.
+
+        Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
+        requested them.
+        """
+        self._check_parameters()
+        with unchanged_on_failure(self):
+            targets = find_targets(y)
+            X = as_indexable(X, y)
+            head = self._head()
+            shared = self._share_params(X, targets.rows, head, sample_weight, params)
+            values = targets.values[np.isin(targets.rows, shared.labelled)]
+            if len(values) == 0:
+                raise ValueError("All rows with a target have weight zero. Give some of them a positive weight.")
+            Z = self._fit_representation(X, shared.labelled, shared.representation)
+            head = self._seeded_head(head)
+            if hasattr(head, "fit_draws"):
+                self.heads_ = head.fit_draws(Z, values, **shared.head)
+            else:
+                self.heads_ = fit_regressors(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
+            self.n_labelled_ = len(values)
+        return self
+
+    def predict_draws(self, X: Any) -> tuple[Array, Array]:
+        """Each draw's mean and standard deviation, μ_s and σ_s: the components of the mixture. [S, n] each"""
+        check_is_fitted(self)
+        parts = [self.heads_.predict_normal(Z) for Z in self._represent_in_blocks(X)]
+        return np.concatenate([mean for mean, _ in parts], axis=1), np.concatenate([std for _, std in parts], axis=1)
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the target. [n]"""
+        return self.predict_draws(X)[0].mean(axis=0)
+
+    def predict_std(self, X: Any) -> Array:
+        """Standard deviation of the target, noise included, by the law of total variance. [n]"""
+        return np.sqrt(self.predict_uncertainty(X).total)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """Variance of the target and its two parts: head (1/S) Σ_s σ_s², representation Var_s μ_s. [n] each"""
+        mean, std = self.predict_draws(X)
+        head, representation = (std**2).mean(axis=0), mean.var(axis=0)
+        return Uncertainty(head + representation, head, representation)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Lower and upper end of the central interval that holds the target with this probability: quantiles of the mixture. [n, 2]"""
+        check_number("coverage", coverage, Real, above=0)
+        if coverage >= 1:
+            raise ValueError(f"coverage must be below 1, got {coverage!r}: no interval of finite length is certain.")
+        mean, std = self.predict_draws(X)
+        return np.column_stack([_mixture_quantile(mean, std, (1 - coverage) / 2), _mixture_quantile(mean, std, (1 + coverage) / 2)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², at the rows that have a target."""
+        targets = find_targets(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[targets.rows]
+        return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
+
+    def _head(self) -> Any:
+        return BayesianLinearRegression() if self.head is None else self.head
+
+
+def _mixture_quantile(mean: Array, std: Array, probability: float) -> Array:
+    """The quantile of (1/S) Σ_s N(mean_s, std_s²) for each column, by bisection. [n]"""
+    low, high = (mean - 10 * std).min(axis=0), (mean + 10 * std).max(axis=0)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        below = ndtr((middle - mean) / std).mean(axis=0) < probability
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2
