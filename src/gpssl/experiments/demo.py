@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from .. import GPSSL
 from ..datasets import QUADRANT_ROWS, quadrant_circles
 from ..kernels import NeighborRBF
-from ..plots import Grid, plot_panels
+from ..plots import Grid, plot_maps
 
 Array = NDArray[np.float64]
 
@@ -101,21 +101,20 @@ def _arc(quadrant: int) -> Array:
 
 def _draw_figure_2(ssl: GPSSL, X: Array, output: Path) -> list[Path]:
     """The panels of the paper's Figure 2."""
-    grid = Grid.around_origin(HALF_WIDTH)
+    grid = Grid.between((-HALF_WIDTH, -HALF_WIDTH), (HALF_WIDTH, HALF_WIDTH))
     mean, std = ssl.transform(grid.points), ssl.std(grid.points)
     distance = np.linalg.norm(mean - ssl.transform(np.zeros((1, 2))), axis=1, keepdims=True)
+    average = std.mean(axis=1, keepdims=True)
     dimensions = [f"dimension {j + 1}" for j in range(mean.shape[1])]
-    figures = {
-        "mean.png": plot_panels(mean, dimensions, grid, X, label="mean", diverging=True),
-        "std.png": plot_panels(std, dimensions, grid, X, label="standard deviation", diverging=False),
-        "distance_to_reference.png": plot_panels(distance, ["distance to (0, 0)"], grid, X, label="distance", diverging=False),
-        "average_std.png": plot_panels(
-            std.mean(axis=1, keepdims=True), ["average over dimensions"], grid, X, label="standard deviation", diverging=False
-        ),
+    pictures = {
+        "mean.png": plot_maps(mean, grid, X, titles=dimensions, label="mean", diverging=True),
+        "std.png": plot_maps(std, grid, X, titles=dimensions, label="standard deviation"),
+        "distance_to_reference.png": plot_maps(distance, grid, X, titles=["distance to (0, 0)"], label="distance"),
+        "average_std.png": plot_maps(average, grid, X, titles=["average over dimensions"], label="standard deviation"),
     }
-    for name, figure in figures.items():
-        figure.savefig(output / name)
-    return [output / name for name in figures]
+    for name, axes in pictures.items():
+        axes[0].figure.savefig(output / name)
+    return [output / name for name in pictures]
 
 
 if __name__ == "__main__":
