@@ -153,3 +153,39 @@ def test_functions_check_their_rows(ssl: GPSSL) -> None:
         ssl.draw_functions(2)(np.zeros((3, 5)))
     with pytest.raises(ValueError, match="n_draws"):
         ssl.draw_functions(0)
+
+
+# Row by row
+
+
+def test_row_by_row_the_functions_have_their_mean_and_standard_deviation(ssl: GPSSL) -> None:
+    X = np.array([[0.5, 0.5], [1.8, -1.8], [0.0, 3.0]])
+    draws = ssl.draw_functions(20_000, random_state=3).one_row_at_a_time(X)
+    np.testing.assert_allclose(draws.mean(axis=0), ssl.transform(X), atol=4 * ssl.std(X).max() / np.sqrt(20_000))
+    np.testing.assert_allclose(draws.std(axis=0), ssl.std(X), rtol=0.03)
+
+
+def test_row_by_row_the_functions_go_on_from_the_rows_they_have_seen(ssl: GPSSL) -> None:
+    seen, near = np.array([[3.0, 3.0], [-3.0, 3.0]]), np.array([[3.1, 3.0]])
+    functions = ssl.draw_functions(5000, random_state=0)
+    at_seen = functions(seen)
+    np.testing.assert_allclose(functions.one_row_at_a_time(seen), at_seen, atol=1e-3)
+    joint = ssl.draw_functions(5000, random_state=1)(np.vstack([seen, near]))
+    expected = np.corrcoef(joint[:, 0, 0], joint[:, 2, 0])[0, 1]
+    assert np.corrcoef(at_seen[:, 0, 0], functions.one_row_at_a_time(near)[:, 0, 0])[0, 1] == pytest.approx(expected, abs=0.02)
+
+
+def test_row_by_row_nothing_else_matters_and_values_are_continuous(ssl: GPSSL) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 2)) * 2
+    functions = ssl.draw_functions(10, random_state=0)
+    functions(rows[:5])
+    together = functions.one_row_at_a_time(rows)
+    np.testing.assert_allclose(functions.one_row_at_a_time(rows[::-1])[:, ::-1], together, atol=1e-10)
+    np.testing.assert_allclose(functions.one_row_at_a_time(rows[7:8]), together[:, 7:8], atol=1e-10)
+    np.testing.assert_allclose(functions.one_row_at_a_time(rows + 1e-7), together, atol=1e-4)
+
+
+def test_the_order_of_rows_in_a_batch_does_not_matter(ssl: GPSSL) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 2)) * 2
+    one, other = ssl.draw_functions(10, random_state=0)(rows), ssl.draw_functions(10, random_state=0)(rows[::-1])
+    np.testing.assert_allclose(other[:, ::-1], one, atol=1e-8)

@@ -275,7 +275,7 @@ class _Newton:
 
 
 def logit_covariance(covariance: Array, contrasts: Array) -> Array:
-    """The covariances of the logits as quadratic forms in the columns: Cov(η_k, η_l) at x is Σ_ab x_a x_b T_abkl. [S, J + 1, J + 1, K, K]"""
+    """The covariances of logits as quadratic forms in the columns: Cov(η_k, η_l) at x is Σ_ab x_a x_b T_abkl. [S, J + 1, J + 1, K, K]"""
     n_draws, n_contrasts = len(covariance), contrasts.shape[1]
     blocks = covariance.reshape(n_draws, n_contrasts, -1, n_contrasts, covariance.shape[1] // n_contrasts)
     return contrasts @ blocks.transpose(0, 2, 4, 1, 3) @ contrasts.T

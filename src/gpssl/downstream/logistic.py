@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -28,6 +28,9 @@ TOLERANCE = 1e-4
 """Newton decrement at the end: the weights are within a hundredth of a posterior standard deviation of the mode, before one last step that
 squares this."""
 
+LEAST_SAMPLES = 16
+"""Samples of the weights for each draw, however many draws there are."""
+
 
 @dataclass(frozen=True)
 class LogisticHeads:
@@ -46,11 +49,17 @@ class LogisticHeads:
         """∫ softmax(W x) q(W) dW for each draw's features, Z [S, n, J]. [S, n, K]"""
         if self.predictive == "probit":
             return self._in_blocks(Z, self._probit, len(self.classes) ** 2)
-        return self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, np.mean), len(self.classes) * self.n_samples)
+        return self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, np.mean), len(self.classes) * self.samples_per_draw)
 
     def predict_proba_variance(self, Z: Array) -> Array:
         """Variance of softmax(W x)_k over q(W), from samples. [S, n, K]"""
-        return self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, np.var), len(self.classes) * self.n_samples)
+        unbiased: Callable[..., Any] = partial(np.var, ddof=1)
+        return self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, unbiased), len(self.classes) * self.samples_per_draw)
+
+    @property
+    def samples_per_draw(self) -> int:
+        """The samples are divided among the draws, whose averages are what counts."""
+        return max(LEAST_SAMPLES, self.n_samples // len(self.posterior.mean))
 
     def _in_blocks(self, Z: Array, predict: Callable[[slice, Array], Array], numbers_per_row: int) -> Array:
         """`predict` for blocks of draws and rows that fit in memory, the draws on threads. [S, n, K]"""
@@ -101,7 +110,7 @@ class LogisticHeads:
 
     def _normal(self, draw: int, dimension: int) -> Array:
         """Sobol points, shifted for each draw so that errors average out over draws, as standard normals. [samples, dimension]"""
-        points = _sobol(dimension, self.n_samples, self.seed)
+        points = _sobol(dimension, self.samples_per_draw, self.seed)
         shift = np.random.default_rng([self.seed, draw]).random(dimension)
         inside = np.clip((points + shift) % 1, 1e-12, 1 - 1e-12)
         return ndtri(inside)
@@ -133,7 +142,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
         How the integral over q is done: "probit" (a closed form, pairwise probit correction) or "sampled" (quasi-random
         samples of the weights, as exact as they are many).
     n_samples
-        Samples of the weights for "sampled", and for `predict_proba_std`.
+        Samples of the weights for "sampled", and for `predict_proba_std`. Many draws share them, with at least 16 for each.
     max_iter
         Limit on the number of Newton steps.
     random_state

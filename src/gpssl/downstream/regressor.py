@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..validation import check_number, unchanged_on_failure
@@ -135,6 +136,13 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
 
     def _head(self) -> Any:
         return BayesianLinearRegression() if self.head is None else self.head
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # The tag is about a table with one informative column among ten of equal size, which no representation of fewer dimensions that was
+        # learnt without targets has a reason to keep.
+        tags.regressor_tags.poor_score = True
+        return tags
 
 
 def _mixture_quantile(mean: Array, std: Array, probability: float) -> Array:

@@ -1,0 +1,584 @@
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy.special import entr
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_classifiers_classes, check_estimator
+
+from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
+from gpssl.datasets import quadrant_circles
+from gpssl.downstream import BayesianLinearRegression, BayesianLogisticRegression, PerceptronClassifier
+from gpssl.kernels import NeighborRBF
+from gpssl.selective import aurc
+from test_estimator import SharedLetters
+
+Array = NDArray[np.float64]
+
+
+@pytest.fixture(scope="module")
+def flowers() -> tuple[Array, NDArray[np.intp]]:
+    """All rows of iris, and 30 labels among 120 marks."""
+    X, y = load_iris(return_X_y=True)
+    labelled = np.random.default_rng(0).permutation(len(y))[:30]
+    few = np.full(len(y), -1)
+    few[labelled] = y[labelled]
+    return X, few
+
+
+@pytest.fixture(scope="module")
+def ssl(flowers: tuple[Array, NDArray[np.intp]]) -> GPSSL:
+    return GPSSL(3, random_state=0).fit(flowers[0])
+
+
+@pytest.fixture(scope="module")
+def sugar() -> tuple[Array, Array]:
+    """All rows of diabetes, and 80 targets."""
+    X, y = load_diabetes(return_X_y=True)
+    return X, np.where(np.random.default_rng(0).permutation(len(y)) < 80, y, np.nan)
+
+
+def frozen_full(ssl: GPSSL, head: Any = None, **params: Any) -> MarginalizedClassifier:
+    return MarginalizedClassifier(FrozenEstimator(ssl), head, random_state=0, **{"n_draws": 10, **params})
+
+
+# scikit-learn's contract
+
+
+def run_checks(estimator: BaseEstimator, expected: dict[str, str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on few rows, representations have things to say
+        results = check_estimator(estimator, expected_failed_checks=expected)
+    assert {result["check_name"] for result in results if result["status"] == "xfail"} == set(expected)
+    assert {result["status"] for result in results} <= {"passed", "skipped", "xfail"}
+    assert sum(result["status"] == "passed" for result in results) > 45
+
+
+def test_check_estimator_for_the_classifier() -> None:
+    # scikit-learn spares its own semi-supervised classifiers this one, by name: it has a class −1.
+    run_checks(MarginalizedClassifier(), {"check_classifiers_classes": "−1 marks rows without a label"})
+
+
+def test_the_check_that_has_a_class_minus_one_passes_in_the_form_that_semi_supervised_classifiers_get() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_classifiers_classes("LabelPropagation", MarginalizedClassifier(n_draws=4))
+
+
+def test_check_estimator_for_the_regressor() -> None:
+    run_checks(MarginalizedRegressor(), {})
+
+
+def test_constructor_arguments_stay_as_they_are(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    representation, head = GPSSL(2), BayesianLogisticRegression()
+    classifier = MarginalizedClassifier(representation, head, n_draws=3, random_state=0).fit(*flowers)
+    assert classifier.representation is representation
+    assert classifier.head is head
+    assert not hasattr(representation, "moments_")
+    assert representation.random_state is None
+
+
+def test_one_seed_makes_all_reproducible(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    def fit(seed: int) -> Array:
+        classifier = MarginalizedClassifier(GPSSL(2), PerceptronClassifier(max_epochs=5), n_draws=3, random_state=seed)
+        return classifier.fit(*flowers).predict_proba(flowers[0])
+
+    np.testing.assert_array_equal(fit(0), fit(0))
+    assert not np.array_equal(fit(0), fit(1))
+
+
+def test_a_failed_fit_leaves_the_fitted_model(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    classifier = MarginalizedClassifier(GPSSL(2), n_draws=3, random_state=0).fit(*flowers)
+    before = classifier.predict_proba(flowers[0])
+    with pytest.raises(ValueError, match="No row has a label"):
+        classifier.fit(flowers[0], np.full(len(flowers[0]), -1))
+    np.testing.assert_array_equal(classifier.predict_proba(flowers[0]), before)
+
+
+def test_pickled_models_predict_the_same(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    classifier = MarginalizedClassifier(GPSSL(2), n_draws=3, random_state=0).fit(*flowers)
+    before = classifier.predict_proba(flowers[0] + 0.1)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(classifier)).predict_proba(flowers[0] + 0.1), before)
+
+
+def test_data_frames_and_grid_search_and_pipelines(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, y = pd.DataFrame(flowers[0], columns=list("abcd")), pd.Series(flowers[1])
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), MarginalizedClassifier(GPSSL(2), n_draws=3, random_state=0))
+    grid = {"marginalizedclassifier__representation__n_components": [1, 2], "marginalizedclassifier__n_draws": [None, 3]}
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, y)
+    assert search.best_score_ > 0.6
+    assert list(search.best_estimator_[-1].feature_names_in_) == list("abcd")
+
+
+# What is computed
+
+
+def test_predictions_are_the_average_over_heads_trained_one_by_one(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    X, few = flowers
+    classifier = frozen_full(ssl, LogisticRegression()).fit(X, few)
+    functions = ssl.draw_functions(10, random_state=np.random.RandomState(0).randint(2**31 - 1))
+    labelled = few >= 0
+    expected = np.mean([LogisticRegression().fit(Z[labelled], few[labelled]).predict_proba(Z) for Z in functions(X)], axis=0)
+    # Away from the labelled rows the functions of both are draws from the same distribution, equal where the inducing points know them.
+    np.testing.assert_allclose(classifier.predict_proba(X), expected, atol=0.01)
+    np.testing.assert_allclose(classifier.predict_proba_draws(X).mean(axis=0), classifier.predict_proba(X), atol=1e-12)
+
+
+def test_our_heads_at_once_are_our_heads_one_by_one(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    class OneByOne(ClassifierMixin, BaseEstimator):
+        """The same head, without its way of training all draws."""
+
+        def fit(self, X: Array, y: NDArray[Any]) -> OneByOne:
+            self.head_ = BayesianLogisticRegression().fit(X, y)
+            self.classes_ = self.head_.classes_
+            return self
+
+        def predict_proba(self, X: Array) -> Array:
+            return self.head_.predict_proba(X)
+
+    X, few = flowers
+    one_by_one = frozen_full(ssl, OneByOne()).fit(X, few)
+    np.testing.assert_allclose(frozen_full(ssl).fit(X, few).predict_proba(X), one_by_one.predict_proba(X), atol=1e-4)
+
+
+def test_unlabelled_rows_train_the_representation_only(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    whole = MarginalizedClassifier(GPSSL(3, random_state=0), n_draws=5, random_state=0).fit(X, few)
+    ssl = GPSSL(3, random_state=0).fit(X)
+    labelled = few >= 0
+    parts = MarginalizedClassifier(FrozenEstimator(ssl), n_draws=5, random_state=0).fit(X[labelled], few[labelled])
+    np.testing.assert_allclose(parts.representation_.transform(X), whole.representation_.transform(X), atol=1e-12)
+    np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-8)
+    assert whole.n_labelled_ == parts.n_labelled_ == 30
+
+
+def test_a_frozen_representation_is_used_as_it_is_and_another_is_cloned(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    X, _ = flowers
+    assert frozen_full(ssl).fit(X[:50], np.arange(50) % 2).representation_.estimator is ssl
+    refitted = MarginalizedClassifier(ssl, n_draws=3, random_state=0).fit(X[50:], np.arange(100) % 2)
+    assert refitted.representation_ is not ssl
+    assert refitted.representation_.moments_.weight == 100
+
+
+class Certain(BaseEstimator):
+    """A representation without uncertainty."""
+
+    def fit(self, X: Array, y: Any = None) -> Certain:
+        self.fitted_ = PCA(2).fit(X)
+        return self
+
+    def transform(self, X: Array) -> Array:
+        return self.fitted_.transform(X)
+
+    def draw_functions(self, n_draws: int, random_state: Any = None) -> Any:
+        return lambda X: np.repeat(self.transform(X)[None], n_draws, axis=0)
+
+
+@pytest.mark.parametrize("head", [None, LogisticRegression()])
+def test_without_uncertainty_full_is_mean(flowers: tuple[Array, NDArray[np.intp]], head: Any) -> None:
+    full, mean = (MarginalizedClassifier(Certain(), head, n_draws=n_draws, random_state=0).fit(*flowers) for n_draws in (1, None))
+    np.testing.assert_allclose(full.predict_proba(flowers[0]), mean.predict_proba(flowers[0]), atol=1e-12)
+
+
+def test_with_one_draw_of_a_collapsed_posterior_full_is_mean(circles: Array) -> None:
+    y = (np.linalg.norm(circles, axis=1) > 0.75).astype(int)
+    ssl = GPSSL(2, inference="mode", inducing="all", random_state=0).fit(circles)
+    assert ssl.std(circles).max() < 2e-4
+    full, mean = (frozen_full(ssl, n_draws=n_draws).fit(circles, y) for n_draws in (1, None))
+    np.testing.assert_allclose(full.predict_proba(circles), mean.predict_proba(circles), atol=1e-4)
+    regressors = [MarginalizedRegressor(FrozenEstimator(ssl), n_draws=n, random_state=0).fit(circles, circles[:, 0]) for n in (1, None)]
+    np.testing.assert_allclose(regressors[0].predict(circles), regressors[1].predict(circles), atol=1e-3)
+    np.testing.assert_allclose(regressors[0].predict_std(circles), regressors[1].predict_std(circles), rtol=1e-3)
+
+
+def test_a_prediction_depends_on_its_row_alone(
+    flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, few = flowers
+    rows = X + np.random.default_rng(0).normal(size=X.shape)
+    classifier = frozen_full(ssl).fit(X, few)
+    together = classifier.predict_proba(rows)
+    np.testing.assert_allclose(np.vstack([classifier.predict_proba(rows[i : i + 1]) for i in (3, 7, 1)]), together[[3, 7, 1]], atol=1e-10)
+    monkeypatch.setattr("gpssl.downstream.marginal.PREDICTION_ROWS", 7)
+    np.testing.assert_allclose(classifier.predict_proba(rows), together, atol=1e-10)
+    np.testing.assert_allclose(classifier.predict_proba_draws(rows).mean(axis=0), together, atol=1e-10)
+
+
+def test_the_order_of_the_rows_does_not_matter(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    order = np.random.default_rng(0).permutation(len(X))
+    one, other = (MarginalizedClassifier(GPSSL(3), n_draws=5, random_state=0).fit(X[o], few[o]) for o in (np.arange(len(X)), order))
+    np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), atol=1e-6)
+
+
+def test_uncertainty_is_split_as_its_definition_says(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    X, few = flowers
+    classifier = frozen_full(ssl).fit(X, few)
+    proba = classifier.predict_proba_draws(X)
+    uncertainty = classifier.predict_uncertainty(X)
+    np.testing.assert_allclose(uncertainty.total, entr(proba.mean(axis=0)).sum(axis=1))
+    np.testing.assert_allclose(uncertainty.head, entr(proba).sum(axis=2).mean(axis=0))
+    np.testing.assert_allclose(uncertainty.total, uncertainty.head + uncertainty.representation, atol=1e-12)
+    assert (uncertainty.representation >= 0).all()
+
+
+def test_the_standard_deviation_is_over_draws_and_the_weights_of_the_heads(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    X, few = flowers
+    other = frozen_full(ssl, LogisticRegression()).fit(X, few)
+    np.testing.assert_allclose(other.predict_proba_std(X), other.predict_proba_draws(X).std(axis=0))
+    bayesian = frozen_full(ssl, BayesianLogisticRegression(n_samples=10_000, random_state=0)).fit(X, few)
+    functions = bayesian.functions_.one_row_at_a_time(X)
+    labelled = few >= 0
+    heads = [BayesianLogisticRegression(random_state=0, n_samples=1000).fit(Z, few[labelled]) for Z in bayesian.functions_(X[labelled])]
+    own = np.mean([head.predict_proba_std(Z) ** 2 for head, Z in zip(heads, functions, strict=True)], axis=0)
+    expected = np.sqrt(bayesian.predict_proba_draws(X).var(axis=0) + own)
+    np.testing.assert_allclose(bayesian.predict_proba_std(X), expected, atol=0.01)
+
+
+# Heads and representations of others
+
+
+@pytest.mark.parametrize("head", [RandomForestClassifier(5), make_pipeline(StandardScaler(), LogisticRegression()), PerceptronClassifier()])
+def test_any_head_will_do(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL, head: Any) -> None:
+    X, few = flowers
+    classifier = frozen_full(ssl, head, n_draws=4).fit(X, few)
+    np.testing.assert_allclose(classifier.predict_proba(X).sum(axis=1), 1.0)
+    assert classifier.score(X, load_iris(return_X_y=True)[1]) > 0.8
+
+
+def test_jobs_do_not_matter_and_progress_is_shown(
+    flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X, few = flowers
+    one, two = (frozen_full(ssl, LogisticRegression(), n_jobs=jobs, verbose=True).fit(X, few).predict_proba(X) for jobs in (1, 2))
+    np.testing.assert_allclose(one, two, atol=1e-12)
+    assert "heads: 10 of 10 heads" in capsys.readouterr().err
+
+
+class SeesSomeClasses(ClassifierMixin, BaseEstimator):
+    """A head that drops the last class when its first feature starts below zero, as a head that resamples its rows might."""
+
+    def fit(self, X: Array, y: NDArray[Any]) -> SeesSomeClasses:
+        kept = y != (y.max() if X[0, 0] < 0 else None)
+        self.head_ = LogisticRegression().fit(X[kept], y[kept])
+        self.classes_ = self.head_.classes_
+        return self
+
+    def predict_proba(self, X: Array) -> Array:
+        return self.head_.predict_proba(X)
+
+
+def test_a_class_that_some_head_has_not_seen_has_probability_zero_there(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    classifier = MarginalizedClassifier(GPSSL(2, temperature=1.0), SeesSomeClasses(), n_draws=20, random_state=0).fit(X, few)
+    draws = classifier.predict_proba_draws(X)
+    missing = (draws[:, :, 2] == 0).all(axis=1)
+    assert 0 < missing.sum() < 20
+    np.testing.assert_allclose(draws.sum(axis=2), 1.0)
+
+
+def test_rows_may_be_strings() -> None:
+    words = ["ab", "abb", "aab", "cd", "cdd", "ccd"] * 5
+    y = [word[0] if i < 6 else None for i, word in enumerate(words)]
+    classifier = MarginalizedClassifier(GPSSL(1, kernel=SharedLetters(), residual_tolerance=0.5, random_state=0), n_draws=3, random_state=0)
+    assert list(classifier.fit(words, y).predict(["ba", "dc"])) == ["a", "c"]
+
+
+# Labels
+
+
+@pytest.mark.parametrize(
+    ("names", "mark"),
+    [
+        (np.array([0, 1, 2]), -1),
+        (np.array([7, 3, 12]), -1),
+        (np.array([0.0, 1.0, 2.0]), np.nan),
+        (np.array([0.0, 1.0, 2.0]), -1.0),
+        (np.array(["setosa", "versicolor", "virginica"], dtype=object), None),
+        (np.array(["setosa", "versicolor", "virginica"], dtype=object), np.nan),
+        (np.array([4, 5, 6], dtype=object), None),
+        (np.array([4, 5, 6], dtype=object), pd.NA),
+    ],
+)
+def test_labels_of_any_kind_and_their_marks(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL, names: NDArray[Any], mark: Any) -> None:
+    X, few = flowers
+    plain = frozen_full(ssl).fit(X, few).predict(X)
+    y = np.where(few >= 0, names[few], mark)
+    for labels in (y, y.tolist(), pd.Series(y)):
+        classifier = frozen_full(ssl).fit(X, labels)
+        assert classifier.n_labelled_ == 30
+        assert classifier.classes_.tolist() == sorted(names.tolist())
+        np.testing.assert_array_equal(classifier.predict(X), names[plain])
+        assert classifier.score(X, labels) == np.mean(plain[few >= 0] == few[few >= 0])
+
+
+def test_booleans_and_categories_are_labels(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    X, few = flowers
+    two = [bool(label > 0) if label >= 0 else None for label in few]
+    classifier = frozen_full(ssl).fit(X, two)
+    assert classifier.classes_.tolist() == [False, True]
+    assert frozen_full(ssl).fit(X[few >= 0], few[few >= 0] > 0).predict(X).dtype == bool
+    categories = pd.Series(pd.Categorical.from_codes(few, categories=["x", "y", "z"]))
+    assert frozen_full(ssl).fit(X, categories).classes_.tolist() == ["x", "y", "z"]
+    nullable = pd.Series(few).mask(few < 0).astype("Int64")
+    assert frozen_full(ssl).fit(X, nullable).classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.full(150, -1), "No row has a label"),
+        (np.full(150, None), "No row has a label"),
+        (np.full(150, np.nan), "No row has a label"),
+        (np.where(np.arange(150) % 2, 1, -1), "-1 marks a row without a label"),
+        (np.where(np.arange(150) % 2, 1.0, -1.0), "-1 marks a row without a label"),
+        (np.where(np.arange(150) % 2, 5, -1), "only one class"),
+        (np.full(150, "a"), "only one class"),
+        (np.linspace(0, 1, 150), "Unknown label type"),
+        (np.arange(149) % 2, "inconsistent numbers of samples"),
+        (None, "requires y to be passed"),
+    ],
+)
+def test_labels_that_cannot_be_learnt_from_get_a_sentence(
+    flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL, y: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        frozen_full(ssl).fit(flowers[0], y)
+
+
+@pytest.mark.parametrize(
+    ("params", "kind", "message"),
+    [
+        ({"n_draws": 0}, ValueError, "n_draws must be a whole number of at least 1 or None"),
+        ({"n_draws": 2.5}, ValueError, "n_draws must be a whole number"),
+        ({"head": LinearSVC()}, TypeError, "has no predict_proba"),
+        ({"representation": PCA(2)}, TypeError, "has no draw_functions"),
+        ({"representation": make_pipeline(StandardScaler(), GPSSL(2))}, TypeError, "pipeline around this estimator"),
+    ],
+)
+def test_parameters_that_do_not_fit_get_a_sentence(
+    flowers: tuple[Array, NDArray[np.intp]], params: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        MarginalizedClassifier(**params).fit(*flowers)
+
+
+def test_mean_with_a_head_that_has_no_posterior_knows_no_standard_deviation(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    with pytest.raises(ValueError, match="know no standard deviation"):
+        frozen_full(ssl, LogisticRegression(), n_draws=None).fit(*flowers).predict_proba_std(flowers[0])
+
+
+def test_scores_without_labels_get_a_sentence(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    classifier = frozen_full(ssl).fit(*flowers)
+    with pytest.raises(ValueError, match="nothing to score"):
+        classifier.score(flowers[0], np.full(150, -1))
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 50])
+def test_one_labelled_row_for_each_class(n_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    centres = 10 * rng.normal(size=(n_classes, 5))
+    truth = np.repeat(np.arange(n_classes), 8)
+    X = centres[truth] + 0.1 * rng.normal(size=(len(truth), 5))
+    y = np.where(np.arange(len(truth)) % 8 == 0, truth, -1)
+    ssl = GPSSL(2 if n_classes == 2 else 4, kernel=RBF(10.0), temperature=0.1, residual_tolerance=0.05, random_state=0).fit(X)
+    for n_draws in (None, 30):
+        classifier = MarginalizedClassifier(FrozenEstimator(ssl), n_draws=n_draws, random_state=0).fit(X, y)
+        proba = classifier.predict_proba(X)
+        assert proba.shape == (len(truth), n_classes)
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert classifier.score(X, truth) > (0.95 if n_classes == 2 else 3 / n_classes)
+
+
+# Weights and metadata
+
+
+class Remembers(ClassifierMixin, BaseEstimator):
+    """A head that keeps what it was given."""
+
+    def fit(self, X: Array, y: NDArray[Any], sample_weight: Any = None, shade: Any = None) -> Remembers:
+        self.classes_, self.weight_, self.shade_ = np.unique(y), sample_weight, shade
+        return self
+
+    def predict_proba(self, X: Array) -> Array:
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+
+def test_weights_and_metadata_reach_the_head_at_the_labelled_rows(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    X, few = flowers
+    weight, shade = np.arange(1.0, 151.0), np.arange(150) * 10
+    head = frozen_full(ssl, Remembers(), n_draws=2).fit(X, few, sample_weight=weight, shade=shade).heads_.heads[1]
+    np.testing.assert_array_equal(head.weight_, weight[few >= 0])
+    np.testing.assert_array_equal(head.shade_, shade[few >= 0])
+
+
+def test_metadata_are_routed_to_who_requests_them(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    weight, shade = np.linspace(0.5, 2, 150), np.arange(150)
+    with config_context(enable_metadata_routing=True):
+        head = Remembers().set_fit_request(sample_weight=True, shade=True)
+        for_both = MarginalizedClassifier(GPSSL(2, random_state=0).set_fit_request(sample_weight=True), head, n_draws=2)
+        for_head = MarginalizedClassifier(GPSSL(2, random_state=0).set_fit_request(sample_weight=False), head, n_draws=2)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), for_both)
+        both = pipeline.fit(X, few, sample_weight=weight, shade=shade)[-1]
+        alone = for_head.fit(X, few, sample_weight=weight, shade=shade)
+        with pytest.raises(Exception, match="not explicitly set as requested"):
+            MarginalizedClassifier(GPSSL(2), Remembers(), n_draws=2).fit(X, few, sample_weight=weight)
+    for classifier in (both, alone):
+        np.testing.assert_array_equal(classifier.heads_.heads[0].weight_, weight[few >= 0])
+        np.testing.assert_array_equal(classifier.heads_.heads[0].shade_, shade[few >= 0])
+    assert both.representation_.moments_.weight == pytest.approx(weight.sum())
+    assert alone.representation_.moments_.weight == 150
+
+
+@pytest.mark.parametrize("head", [None, PerceptronClassifier(max_epochs=5)])
+def test_weight_two_is_the_row_twice(flowers: tuple[Array, NDArray[np.intp]], head: Any) -> None:
+    X, few = flowers
+    weight = np.random.default_rng(0).integers(0, 3, size=len(X))
+    weighted = MarginalizedClassifier(GPSSL(2), head, n_draws=3, random_state=0).fit(X, few, sample_weight=weight)
+    repeated = MarginalizedClassifier(GPSSL(2), head, n_draws=3, random_state=0).fit(X.repeat(weight, axis=0), few.repeat(weight))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
+
+
+def test_weights_for_a_head_that_takes_none_get_a_sentence(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        frozen_full(ssl, make_pipeline(StandardScaler(), LogisticRegression())).fit(*flowers, sample_weight=np.ones(150))
+
+
+# Regression
+
+
+def test_predictive_variance_is_that_of_brute_force_monte_carlo(sugar: tuple[Array, Array]) -> None:
+    X, y = sugar
+    X, y, X_new = X[:, :4], y, X[:6, :4] + 0.05
+    ssl = GPSSL(2, random_state=0, temperature=0.1).fit(X)
+    regressor = MarginalizedRegressor(FrozenEstimator(ssl), n_draws=2000, random_state=0).fit(X, y)
+    labelled = ~np.isnan(y)
+    rng = np.random.default_rng(1)
+    functions = ssl.draw_functions(2000, random_state=7)  # other functions than the regressor's
+    simulated = []
+    for Z, Z_new in zip(functions(X[labelled]), functions(X_new), strict=True):
+        head = BayesianRidge(tol=1e-8, max_iter=1000).fit(Z, y[labelled])
+        slopes = rng.multivariate_normal(head.coef_, head.sigma_, size=20)
+        center = Z.mean(axis=0)
+        level = y[labelled].mean() + rng.normal(size=20) / np.sqrt(head.alpha_ * labelled.sum())
+        noise = rng.normal(size=(20, len(X_new))) / np.sqrt(head.alpha_)
+        simulated.append(level[:, None] + slopes @ (Z_new - center).T + noise)
+    draws = np.concatenate(simulated)
+    np.testing.assert_allclose(regressor.predict_std(X_new) ** 2, draws.var(axis=0), rtol=0.05)
+    np.testing.assert_allclose(regressor.predict(X_new), draws.mean(axis=0), atol=0.1 * draws.std())
+    interval = regressor.predict_interval(X_new, coverage=0.8)
+    np.testing.assert_allclose(interval, np.quantile(draws, [0.1, 0.9], axis=0).T, atol=0.05 * draws.std())
+    uncertainty = regressor.predict_uncertainty(X_new)
+    np.testing.assert_allclose(uncertainty.total, uncertainty.head + uncertainty.representation)
+    np.testing.assert_allclose(uncertainty.total, regressor.predict_std(X_new) ** 2)
+    mean, std = regressor.predict_draws(X_new)
+    np.testing.assert_allclose(uncertainty.representation, mean.var(axis=0))
+    np.testing.assert_allclose(uncertainty.head, (std**2).mean(axis=0))
+
+
+@pytest.mark.parametrize("head", [BayesianLinearRegression(), BayesianRidge(), Ridge(), KNeighborsRegressor(5)])
+def test_intervals_of_any_head_hold_as_often_as_they_say(sugar: tuple[Array, Array], head: RegressorMixin) -> None:
+    X, y = sugar
+    truth = load_diabetes(return_X_y=True)[1]
+    regressor = MarginalizedRegressor(GPSSL(4), head, n_draws=10, random_state=0).fit(X, y)
+    hidden = np.isnan(y)
+    low, high = regressor.predict_interval(X, coverage=0.8)[hidden].T
+    assert 0.72 < np.mean((low <= truth[hidden]) & (truth[hidden] <= high)) < 0.9
+    assert regressor.score(X, y) == pytest.approx(regressor.score(X[~hidden], y[~hidden]))
+    assert regressor.score(X, truth) > 0.25
+
+
+def test_draws_without_a_noise_of_their_own_get_that_of_held_out_residuals(sugar: tuple[Array, Array]) -> None:
+    X, y = sugar
+    labelled = ~np.isnan(y)
+    regressor = MarginalizedRegressor(Certain(), KNeighborsRegressor(1), n_draws=2, random_state=0).fit(X[labelled], y[labelled])
+    # One neighbour reproduces the training rows, so that residuals there would tell no noise at all.
+    assert regressor.predict_std(X[labelled]).min() > 0.7 * y[labelled].std()
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.full(442, np.nan), "No row has a target"),
+        (np.r_[np.inf, np.zeros(441)], "infinity"),
+        (None, "requires y to be passed"),
+    ],
+)
+def test_targets_that_cannot_be_learnt_from_get_a_sentence(sugar: tuple[Array, Array], y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MarginalizedRegressor(n_draws=2).fit(sugar[0], y)
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, -0.5, 2])
+def test_coverage_outside_zero_and_one_gets_a_sentence(sugar: tuple[Array, Array], coverage: float) -> None:
+    regressor = MarginalizedRegressor(GPSSL(2), n_draws=2, random_state=0).fit(*sugar)
+    with pytest.raises(ValueError, match="coverage must be"):
+        regressor.predict_interval(sugar[0], coverage=coverage)
+
+
+def test_a_single_target_is_enough_for_our_head_and_told_for_others(sugar: tuple[Array, Array]) -> None:
+    X, y = sugar[0], np.full(442, np.nan)
+    y[0] = 3.0
+    regressor = MarginalizedRegressor(GPSSL(2, random_state=0), n_draws=2).fit(X, y)
+    np.testing.assert_allclose(regressor.predict(X), 3.0)
+    assert (regressor.predict_std(X) > 0).all()
+    with pytest.raises(ValueError, match="Label more rows"):
+        clone(regressor).set_params(head=Ridge()).fit(X, y)
+
+
+# The paper's circles
+
+
+def even_circles(n_rows: int, seed: int) -> tuple[Array, NDArray[np.intp]]:
+    """Rows all around both circles."""
+    counts = np.random.default_rng(seed).multinomial(n_rows, [0.25] * 4)
+    return quadrant_circles(tuple(counts), seed)
+
+
+def test_away_from_the_data_full_becomes_unsure_and_mean_does_not(circles: Array) -> None:
+    ssl = GPSSL(5, kernel=NeighborRBF(20), random_state=0).fit(circles)
+    X, y = even_circles(50, seed=1)
+    angles = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    ring = np.column_stack([np.cos(angles), np.sin(angles)])
+    full, mean = (
+        [frozen_full(ssl, n_draws=n).fit(X, y).predict_proba_std(radius * ring).mean() for radius in (1.5, 2.5, 4.0)] for n in (100, None)
+    )
+    assert full[0] < full[1] < full[2]
+    assert mean[2] < mean[0]
+    assert full[2] > 5 * mean[2]
+
+
+def test_aurc_of_full_is_no_worse_than_of_mean_over_twenty_seeds() -> None:
+    differences = []
+    for seed in range(20):
+        X, _ = quadrant_circles(seed=seed)
+        X_labelled, y_labelled = even_circles(50, seed=100 + seed)
+        X_test, y_test = even_circles(500, seed=200 + seed)
+        ssl = GPSSL(5, random_state=0).fit(X)
+        full, mean = (
+            MarginalizedClassifier(FrozenEstimator(ssl), n_draws=n, random_state=seed).fit(X_labelled, y_labelled).predict_proba(X_test)
+            for n in (100, None)
+        )
+        differences.append(aurc(y_test, full) - aurc(y_test, mean))
+    error = np.std(differences, ddof=1) / np.sqrt(20)
+    assert np.mean(differences) < 2 * error
+    assert np.mean(differences) < 0.001
