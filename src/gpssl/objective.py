@@ -14,6 +14,7 @@ v_ja ~ N(m_ja, s_ja²) the weight of direction a in dimension j. All functions t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -192,10 +193,13 @@ def _fluctuating_directions(eigenvalues: Array) -> int:
     return max(1, int((beyond > NEGLECTED_VARIANCE * beyond[0]).sum()))
 
 
+@lru_cache(maxsize=8)
 def normal_draws(n_draws: int, n_dimensions: int, seed: int) -> Array:
-    """Scrambled Sobol points mapped to the standard normal. [n_draws, n_dimensions]"""
+    """Scrambled Sobol points mapped to the standard normal; the same array for the same arguments, read-only. [n_draws, n_dimensions]"""
     sobol = qmc.Sobol(n_dimensions, rng=np.random.default_rng(seed))
-    return ndtri(np.clip(sobol.random(n_draws), 1e-12, 1 - 1e-12))
+    draws: Array = ndtri(np.clip(sobol.random(n_draws), 1e-12, 1 - 1e-12))
+    draws.setflags(write=False)
+    return draws
 
 
 @dataclass(frozen=True)

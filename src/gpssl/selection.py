@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 from numbers import Integral
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.frozen import FrozenEstimator
@@ -21,7 +22,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 from .calibration import log_density
 from .downstream import MarginalizedClassifier
 from .downstream.labels import ClassLabels, find_class_labels, find_targets
-from .downstream.marginal import as_indexable
+from .downstream.marginal import as_indexable, seeded
 from .estimator import GPSSL
 from .inference import Variational
 from .kernels import NeighborRBF
@@ -34,6 +35,12 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 PAPER_FOLDS = 5
 """The paper holds out 20 % of the labelled rows, which is the first of five folds."""
+
+ROUGH_DRAWS = 16
+"""Quasi-random draws that are enough to tell good settings from bad ones."""
+
+PRECISE_SHARE, LEAST_PRECISE = 0.1, 5
+"""Of many candidates, the best tenth and at least five are scored as precisely as they would be used."""
 
 NEIGHBORHOODS = (5, 10, 20)
 TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1, 1.0)
@@ -53,7 +60,8 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
 
     As in the paper: the representation learns from all rows, without labels; the head is trained on 80 % of the labelled rows and scored
     on the other 20 %, by the mean log-likelihood of their labels. With `cv=k`, each of k folds is held out in turn. The moments of the rows
-    are computed once for each kernel; the candidates that differ in temperature, number of components and weights share them.
+    are computed once for each kernel; the candidates that differ in temperature, number of components and weights share them. Many
+    candidates are first compared after a few steps of inference (`Variational(precise=False)`), and the best tenth then in full.
 
     Parameters
     ----------
@@ -78,8 +86,8 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
     best_params_, best_score_, best_index_
         The parameters, their mean log-likelihood, and their place in `cv_results_`.
     cv_results_
-        Columns of the table of all candidates, as in `GridSearchCV`; `pandas.DataFrame(search.cv_results_)` shows it. The column "warning"
-        has what a candidate had to say, "error" why it failed.
+        Columns of the table of all candidates, as in `GridSearchCV`; `pandas.DataFrame(search.cv_results_)` shows it. "precise" says which
+        were scored in full; they rank first. "warning" has what a candidate had to say, "error" why it failed.
     n_splits_
         Number of splits.
     classes_
@@ -115,10 +123,11 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
             labels = (find_class_labels if is_classifier(estimator) else find_targets)(y)
             X = as_indexable(X, y)
             splits = self._splits(X, labels, stratify=is_classifier(estimator))
-            scores, remarks = _score_all(estimator, candidates, X, labels, splits, params, verbose=bool(self.verbose))
-            self.n_splits_ = len(splits)
-            self.cv_results_ = _table(candidates, scores, remarks)
-            self._choose(candidates)
+            trials = _Trials(estimator, candidates, X, labels, splits, params)
+            trials.run(verbose=bool(self.verbose))
+            self.n_splits_, self.cv_results_, self.best_index_ = len(splits), trials.table(), trials.best()
+            self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+            self.best_params_ = self.cv_results_["params"][self.best_index_]
             self.best_estimator_ = _with_representation(estimator, self.best_params_).fit(X, y, **params)
         return self
 
@@ -160,14 +169,14 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
         """A clone with the representation spelled out and a seed: candidates should differ by their parameters alone."""
         estimator = clone(self._estimator())
         representation = GPSSL() if estimator.representation is None else estimator.representation
-        if not hasattr(representation, "refit"):
+        if isinstance(representation, FrozenEstimator) or not hasattr(representation, "refit"):
             raise TypeError(
                 f"Candidates share the moments of a GPSSL; {type(representation).__name__} has none. Use GridSearchCV for other "
                 "representations, and refit for one that is already fitted."
             )
         if estimator.random_state is None:
             estimator.set_params(random_state=check_random_state(self.random_state).randint(2**31 - 1))
-        return estimator.set_params(representation=representation)
+        return estimator.set_params(representation=seeded(clone(representation), check_random_state(estimator.random_state)))
 
     def _candidates(self, representation: GPSSL) -> Iterator[Candidate]:
         grid = default_grid(representation) if self.grid is None else self.grid
@@ -197,26 +206,10 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
         splits = [split for split in splits if len(split[1]) > 0]
         if not splits:
             raise ValueError(
-                f"{len(folds)} labelled rows are too few to hold some out: some class needs two. Label more rows, or choose the parameters "
+                f"n_samples={len(folds)} labelled rows are too few to hold some out: some class needs two. Label more rows, or choose the parameters "
                 "by hand."
             )
         return splits
-
-    def _choose(self, candidates: Sequence[Candidate]) -> None:
-        scores = self.cv_results_["mean_test_score"]
-        failed = np.flatnonzero(np.isnan(scores))
-        if len(failed) == len(scores):
-            raise ValueError(f"All {len(scores)} candidates failed. The first one: {self.cv_results_['error'][0]}")
-        if len(failed) > 0:
-            warnings.warn(
-                f"{len(failed)} of {len(scores)} candidates failed; cv_results_['error'] says why. The first one: "
-                f"{self.cv_results_['error'][failed[0]]}",
-                FitFailedWarning,
-                stacklevel=4,
-            )
-        self.best_index_ = int(np.nanargmax(scores))
-        self.best_score_ = float(scores[self.best_index_])
-        self.best_params_ = {**candidates[self.best_index_].kernel_params, **candidates[self.best_index_].other_params}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -248,68 +241,107 @@ def deal_folds(classes: NDArray[Any], n_folds: int, random_state: np.random.Rand
     return folds
 
 
-class Remark(NamedTuple):
-    """What a candidate had to say."""
+class _Trials:
+    """Scores of candidates, on the same splits, from moments that those with the same kernel share."""
 
-    warning: str
-    error: str
+    def __init__(
+        self,
+        estimator: Any,
+        candidates: Sequence[Candidate],
+        X: Any,
+        labels: ClassLabels,
+        splits: Sequence[Split],
+        params: Mapping[str, Any],
+    ) -> None:
+        self.estimator = estimator
+        self.candidates = candidates
+        self.splits = splits
+        self.X, self.params = X, params
+        self.labelled, self.labels = _safe_indexing(X, labels.rows), labels.values
+        self.labelled_params = _check_method_params(X, dict(params), indices=labels.rows)
+        self.bases: dict[str, GPSSL] = {}
+        self.scores = np.full((len(candidates), len(splits)), np.nan)
+        self.precise = np.zeros(len(candidates), dtype=bool)
+        self.warnings = [""] * len(candidates)
+        self.failures: dict[int, Exception] = {}
 
+    def run(self, *, verbose: bool) -> None:
+        """Score all candidates, roughly if they are many, and the best of them precisely."""
+        n_precise = max(LEAST_PRECISE, ceil(PRECISE_SHARE * len(self.candidates)))
+        if len(self.candidates) > n_precise:
+            self._score(range(len(self.candidates)), precise=False, verbose=verbose)
+            order = np.argsort(-self.scores.mean(axis=1), kind="stable")  # failures, which are NaN, come last
+            self._score([int(place) for place in order[:n_precise] if place not in self.failures], precise=True, verbose=verbose)
+        else:
+            self._score(range(len(self.candidates)), precise=True, verbose=verbose)
+        self._tell_failures()
 
-def _score_all(
-    estimator: Any,
-    candidates: Sequence[Candidate],
-    X: Any,
-    labels: ClassLabels,
-    splits: Sequence[Split],
-    params: Mapping[str, Any],
-    *,
-    verbose: bool,
-) -> tuple[Array, list[Remark]]:
-    """The log-likelihood of each candidate on each split [candidates, splits], NaN where it failed."""
-    scores = np.full((len(candidates), len(splits)), np.nan)
-    remarks = [Remark("", "")] * len(candidates)
-    progress = Progress("selection", len(candidates), enabled=verbose, unit="candidates")
-    labelled, labelled_params = _safe_indexing(X, labels.rows), _check_method_params(X, dict(params), indices=labels.rows)
-    for group in _same_kernel(candidates):
-        base: GPSSL | None = None
-        for place in group:
+    def _score(self, places: Sequence[int], *, precise: bool, verbose: bool) -> None:
+        task = "selection" if precise else "selection, roughly"
+        progress = Progress(task, len(places), enabled=verbose, unit="candidates")
+        for place in places:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 try:
-                    base = _fit_base(estimator, candidates[place], X, params) if base is None else base
-                    representation = _refit_for_comparison(base, candidates[place].other_params)
-                    model = clone(estimator).set_params(representation=FrozenEstimator(representation))
-                    scores[place] = [_score(model, labelled, labels.values, split, labelled_params) for split in splits]
-                    error = ""
-                except (ValueError, TypeError, FloatingPointError, np.linalg.LinAlgError) as failure:
-                    error = f"{type(failure).__name__}: {failure}"
-            remarks[place] = Remark("; ".join(dict.fromkeys(str(warning.message) for warning in caught)), error)
+                    self.scores[place] = self._score_one(self.candidates[place], precise=precise)
+                except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as failure:
+                    self.failures[place] = failure
+            self.warnings[place] = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
+            self.precise[place] = precise
             progress.advance(1)
-    progress.finish()
-    return scores, remarks
+        progress.finish()
 
+    def _score_one(self, candidate: Candidate, *, precise: bool) -> list[float]:
+        params = dict(candidate.other_params)
+        base = self._base(candidate.kernel_params)
+        method = method_of(params.get("inference", base.inference))
+        if isinstance(method, Variational) and not precise:
+            params["inference"] = clone(method).set_params(precise=False, n_draws=min(ROUGH_DRAWS, method.n_draws))
+        model = clone(self.estimator).set_params(representation=FrozenEstimator(base.refit(**params)))
+        return [_score(model, self.labelled, self.labels, split, self.labelled_params) for split in self.splits]
 
-def _same_kernel(candidates: Sequence[Candidate]) -> Iterable[list[int]]:
-    """Places of the candidates that share a pass over the data, group by group. Parameters are compared by what they print."""
-    groups: dict[str, list[int]] = {}
-    for place, candidate in enumerate(candidates):
-        key = repr(sorted((name, str(value), repr(value)) for name, value in candidate.kernel_params.items()))
-        groups.setdefault(key, []).append(place)
-    return groups.values()
+    def _base(self, kernel_params: Mapping[str, Any]) -> GPSSL:
+        """Kernel, inducing points and moments, without inference: `partial_fit` leaves that to whoever asks."""
+        key = joblib.hash(dict(kernel_params))
+        if key not in self.bases:
+            weights = {name: value for name, value in self.params.items() if name == "sample_weight"}
+            self.bases[key] = clone(self.estimator.representation).set_params(**kernel_params).partial_fit(self.X, **weights)
+        return self.bases[key]
 
+    def _tell_failures(self) -> None:
+        """What made all candidates fail is the user's to see; what made some fail is said in a warning."""
+        failures = [self.failures[place] for place in sorted(self.failures)]
+        if len(failures) == len(self.candidates):
+            failures[0].add_note(f"All {len(failures)} candidates failed; this is the first one's error.")
+            raise failures[0]
+        if failures:
+            warnings.warn(
+                f"{len(failures)} of {len(self.candidates)} candidates failed; cv_results_['error'] says why. The first one: {failures[0]}",
+                FitFailedWarning,
+                stacklevel=4,
+            )
 
-def _fit_base(estimator: Any, candidate: Candidate, X: Any, params: Mapping[str, Any]) -> GPSSL:
-    """Kernel, inducing points and moments, without inference: `partial_fit` leaves that to whoever asks."""
-    weights = {name: value for name, value in params.items() if name == "sample_weight"}
-    return clone(estimator.representation).set_params(**candidate.kernel_params).partial_fit(X, **weights)
+    def best(self) -> int:
+        """The place of the best among those that were scored precisely."""
+        return int(np.nanargmax(np.where(self.precise, self.scores.mean(axis=1), np.nan)))
 
-
-def _refit_for_comparison(base: GPSSL, params: Mapping[str, Any]) -> GPSSL:
-    """Without the digits that no score can see."""
-    method = method_of(params.get("inference", base.inference))
-    if isinstance(method, Variational):
-        method = clone(method).set_params(precise=False)
-    return base.refit(**{**params, "inference": method})
+    def table(self) -> dict[str, Any]:
+        """Columns named as in `GridSearchCV`; those that were scored precisely rank before the others."""
+        settings = [{**candidate.kernel_params, **candidate.other_params} for candidate in self.candidates]
+        columns: dict[str, Any] = {}
+        for name in dict.fromkeys(name for setting in settings for name in setting):
+            columns[f"param_{name}"] = np.empty(len(settings), dtype=object)
+            columns[f"param_{name}"][:] = [setting.get(name) for setting in settings]
+        columns["params"] = settings
+        columns.update({f"split{i}_test_score": column for i, column in enumerate(self.scores.T)})
+        mean = self.scores.mean(axis=1)
+        columns["mean_test_score"], columns["std_test_score"], columns["precise"] = mean, self.scores.std(axis=1), self.precise
+        order = np.lexsort([-np.where(np.isnan(mean), -np.inf, mean), ~self.precise | np.isnan(mean)])
+        columns["rank_test_score"] = np.empty(len(mean), dtype=int)
+        columns["rank_test_score"][order] = np.arange(1, len(mean) + 1)
+        columns["warning"] = self.warnings
+        columns["error"] = [f"{type(f).__name__}: {f}" if (f := self.failures.get(place)) else "" for place in range(len(settings))]
+        return columns
 
 
 def _with_representation(estimator: Any, params: Mapping[str, Any]) -> Any:
@@ -329,21 +361,3 @@ def _score(model: Any, X: Any, y: NDArray[Any], split: Split, params: Mapping[st
     proba = model.predict_proba(_safe_indexing(X, test))
     likelihood = proba[np.arange(len(test)), np.searchsorted(model.classes_, y[test])]
     return float(np.log(np.maximum(likelihood, np.finfo(float).eps)).mean())
-
-
-def _table(candidates: Sequence[Candidate], scores: Array, remarks: Sequence[Remark]) -> dict[str, Any]:
-    """Columns named as in `GridSearchCV`."""
-    settings = [{**candidate.kernel_params, **candidate.other_params} for candidate in candidates]
-    names = list(dict.fromkeys(name for setting in settings for name in setting))
-    columns: dict[str, Any] = {}
-    for name in names:
-        values = np.empty(len(settings), dtype=object)
-        values[:] = [setting.get(name) for setting in settings]
-        columns[f"param_{name}"] = values
-    mean = scores.mean(axis=1)
-    columns["params"] = settings
-    columns.update({f"split{i}_test_score": column for i, column in enumerate(scores.T)})
-    columns["mean_test_score"], columns["std_test_score"] = mean, scores.std(axis=1)
-    columns["rank_test_score"] = rankdata(-np.where(np.isnan(mean), -np.inf, mean), method="min").astype(int)
-    columns["warning"], columns["error"] = [remark.warning for remark in remarks], [remark.error for remark in remarks]
-    return columns

@@ -99,7 +99,8 @@ def check_at_least_two(classes: NDArray[Any]) -> None:
     """A sentence for a single class."""
     if len(classes) < 2:
         raise ValueError(
-            f"The labelled rows have only one class, {classes[0]!r}: a classifier needs at least two. Label some rows of another class."
+            f"The labelled rows, but for those of sample_weight zero, have only one class, {classes.tolist()[0]!r}: a classifier needs at "
+            "least two. Label some rows of another class."
         )
 
 

@@ -73,7 +73,7 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
     def _fit_representation(self, X: Any, labelled: NDArray[np.intp], params: Mapping[str, Any]) -> Array:
         """Fit the representation to all rows, and evaluate it at the labelled ones. [S, n labelled, J]"""
         random_state = None if self.random_state is None else check_random_state(self.random_state)
-        self.representation_ = _seeded(clone(self._representation()), random_state).fit(X, None, **params)
+        self.representation_ = seeded(clone(self._representation()), random_state).fit(X, None, **params)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)  # of an earlier fit
             if hasattr(self.representation_, name):
@@ -87,7 +87,7 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
 
     def _seeded_head(self, head: Any) -> Any:
         """A clone of the head; an integer, so that all draws' heads start alike."""
-        return _seeded(clone(head), None if self.random_state is None else check_random_state(self.random_state))
+        return seeded(clone(head), None if self.random_state is None else check_random_state(self.random_state))
 
     def _share_params(self, X: Any, labelled: NDArray[np.intp], head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
         """Weights and other metadata for the representation (all rows) and the head (labelled rows of positive weight)."""
@@ -165,7 +165,7 @@ def _check_takes_weights(estimator: Any) -> None:
         )
 
 
-def _seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
+def seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
     """With a random state, all parameters of this name that are None are set from it, so that one seed makes all reproducible."""
     if random_state is not None:
         names = sorted(name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state"))

@@ -29,6 +29,7 @@ FIRST_STD = 0.5
 SWEEPS = 20
 LEAST_ENERGY = 1e-4
 TRIAL_ITERATIONS = 150
+ROUGH_ITERATIONS = 10
 JUDGING_DRAWS = 1024
 DRAW_FACTORS = (1, 8, 64)
 MOST_NUMBERS_DRAWN = 50_000
@@ -67,8 +68,9 @@ class Variational(BaseEstimator):
     max_iterations
         Limit for L-BFGS.
     precise
-        Whether Newton steps go on to machine precision and fresh draws judge the minimum. Without them it is that of L-BFGS, good to a
-        thousandth of a posterior standard deviation: enough to compare settings, in about half the time.
+        Whether to go on to the minimum, to machine precision, and judge it on fresh draws. Without, at most ten steps are made from the
+        better start, in a fraction of the time: the objective is then typically within 0.1 % of its minimum, which is enough to compare
+        settings.
     """
 
     def __init__(self, n_draws: int = 64, max_iterations: int = 300, precise: bool = True) -> None:
@@ -84,14 +86,13 @@ class Variational(BaseEstimator):
             raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
         check_number("max_iterations", self.max_iterations, Integral, at_least=1)
         if not self.precise:
-            problem = _VariationalProblem(spectrum, objective, n_components, self.n_draws, seed)
-            minimum, report = problem.solve(self.max_iterations, precise=False)
+            minimum, report = _VariationalProblem(spectrum, objective, n_components, self.n_draws, seed).solve_roughly(self.max_iterations)
             return GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std), minimum.value, report
         own = np.arange(n_components) % spectrum.rank
         judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
         for factor in DRAW_FACTORS:
             problem = _VariationalProblem(spectrum, objective, n_components, factor * self.n_draws, seed)
-            minimum, report = problem.solve(self.max_iterations, precise=True)
+            minimum, report = problem.solve(self.max_iterations)
             # The draws that were minimised over flatter the minimum. It is judged on others; where those disagree, as they may
             # where no covariance loss keeps the widths small, more draws are needed.
             value = objective.expected(minimum.mean, minimum.std, spectrum, judge).value
@@ -209,16 +210,25 @@ class _VariationalProblem:
         self.n_draws = n_draws
         self.seed = seed
 
-    def solve(self, max_iterations: int, *, precise: bool) -> tuple[Minimum, OptimisationReport]:
-        """The minimum from the spectral start, or from the shared one where that is clearly better; if asked, to machine precision."""
+    def solve_roughly(self, max_iterations: int) -> tuple[Minimum, OptimisationReport]:
+        """A few steps from the better of the two starts, which are close to minima themselves."""
+        starts = {"spectral": spectral_start(self.spectrum, self.objective, self.n_components)}
+        if sharing_pays(self.spectrum, self.objective, self.n_components):
+            starts["shared"] = shared_start(self.spectrum, self.objective, self.n_components)
+        descents = {name: self._descent(start) for name, start in starts.items()}
+        best = min(descents, key=lambda name: descents[name].value_at_start())
+        return _reported(best, descents[best].minimise(min(ROUGH_ITERATIONS, max_iterations)))
+
+    def solve(self, max_iterations: int) -> tuple[Minimum, OptimisationReport]:
+        """The minimum from the spectral start, or from the shared one where that is clearly better, to machine precision."""
         descent = self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
         minimum = descent.minimise(max_iterations)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
             shared_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components))
             shared = shared_descent.minimise(max_iterations)
             if shared.value < minimum.value - ADVANTAGE * abs(minimum.value):
-                return _reported("shared", self._settle_in_the_valley(shared_descent, shared, max_iterations) if precise else shared)
-        return _reported("spectral", descent.refine(minimum, max_iterations) if precise else minimum)
+                return _reported("shared", self._settle_in_the_valley(shared_descent, shared, max_iterations))
+        return _reported("spectral", descent.refine(minimum, max_iterations))
 
     def _settle_in_the_valley(self, descent: Minimisation, minimum: Minimum, max_iterations: int) -> Minimum:
         """With all means free, if the descent comes to an end; otherwise with the mixing of the start."""
