@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_classifiers_classes, check_estimator
 
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
-from gpssl.datasets import quadrant_circles
+from gpssl.datasets import even_circles, quadrant_circles
 from gpssl.downstream import BayesianLinearRegression, BayesianLogisticRegression, PerceptronClassifier
 from gpssl.kernels import NeighborRBF
 from gpssl.selective import aurc
@@ -546,12 +546,6 @@ def test_a_single_target_is_enough_for_our_head_and_told_for_others(sugar: tuple
 
 
 # The paper's circles
-
-
-def even_circles(n_rows: int, seed: int) -> tuple[Array, NDArray[np.intp]]:
-    """Rows all around both circles."""
-    counts = np.random.default_rng(seed).multinomial(n_rows, [0.25] * 4)
-    return quadrant_circles(tuple(counts), seed)
 
 
 def test_away_from_the_data_full_becomes_unsure_and_mean_does_not(circles: Array) -> None:

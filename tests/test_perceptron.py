@@ -298,3 +298,13 @@ def test_prediction_in_blocks_is_prediction_at_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("gpssl.downstream.perceptron.NUMBERS_AT_ONCE", 1000)
     np.testing.assert_allclose(heads.predict_proba(Z), at_once, rtol=1e-12)
     np.testing.assert_allclose(at_once.sum(axis=2), 1)
+
+
+def test_the_default_precision_of_torch_does_not_matter() -> None:
+    Z, y = blobs()
+    expected = PerceptronClassifier(random_state=0).fit_draws(Z, y)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert_same(PerceptronClassifier(random_state=0).fit_draws(Z, y), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)

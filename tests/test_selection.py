@@ -40,8 +40,8 @@ def small_search(grid: Any, **params: Any) -> RepresentationSearch:
 
 def test_check_estimator_for_classifier_and_regressor() -> None:
     for estimator, expected in (
-        (MarginalizedClassifier(n_draws=4), {"check_classifiers_classes": "−1 marks rows without a label"}),
-        (MarginalizedRegressor(n_draws=4), {}),
+        (MarginalizedClassifier(GPSSL(inference="mode"), n_draws=2), {"check_classifiers_classes": "−1 marks rows without a label"}),
+        (MarginalizedRegressor(GPSSL(inference="mode"), n_draws=2), {}),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on few rows, representations have things to say

@@ -104,6 +104,11 @@ class ReliabilityCurve(NamedTuple):
     upper: Array
     """Upper end of the bin. [B']"""
 
+    @property
+    def expected_calibration_error(self) -> float:
+        """Σ_b share_b |accuracy_b − certainty_b|. See the function of this name."""
+        return float(self.share @ np.abs(self.accuracy - self.certainty))
+
 
 def reliability_curve(y: Any, proba: Any, *, labels: Any = None, n_bins: int = 15) -> ReliabilityCurve:
     """The accuracy of the likeliest label against its probability, the certainty max_k p_k.
@@ -126,8 +131,7 @@ def expected_calibration_error(y: Any, proba: Any, *, labels: Any = None, n_bins
 
     It says nothing of how often the labels are right, and depends on the bins: compare it at the same `n_bins` only.
     """
-    curve = reliability_curve(y, proba, labels=labels, n_bins=n_bins)
-    return float(curve.share @ np.abs(curve.accuracy - curve.certainty))
+    return reliability_curve(y, proba, labels=labels, n_bins=n_bins).expected_calibration_error
 
 
 def brier_score(y: Any, proba: Any, *, labels: Any = None) -> float:

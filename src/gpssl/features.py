@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
-from .kernels import BlockKernel, block_kernel, check_finite_kernel
+from .kernels import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
 from .rows import hash_rows, in_double_precision, map_on_threads, row_blocks
 
 FIRST_JITTER = 1e-8
@@ -101,14 +101,13 @@ class Features:
         """L⁻ᵀ d for each column d. [M, n]"""
         return solve_triangular(self.factor, directions, lower=True, trans="T", check_finite=False)
 
-    def residual_covariance(self, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[np.float64]:
-        """k(x, y) − a(x)ᵀ a(y), what the features leave open. For few rows: the result is dense. [n, m]"""
-        X = in_double_precision(X)
-        left = self.whiten(self.columns(X).T)
-        if Y is None:
-            return np.asarray(self.kernel(X), dtype=np.float64) - left.T @ left
-        right = self.whiten(self.columns(Y).T)
-        return np.asarray(self.kernel(X, in_double_precision(Y)), dtype=np.float64) - left.T @ right
+    def whitened(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """a(x) for each row. For few rows: the result is dense. [M, n]"""
+        return self.whiten(self.columns(X).T)
+
+    def residual_variance(self, X: NDArray[Any], whitened: NDArray[np.float64]) -> NDArray[np.float64]:
+        """k(x, x) − a(x)ᵀ a(x), what the features leave open at each row, for rows whose a(x) are known. [n]"""
+        return kernel_diagonal(self.kernel, X) - (whitened**2).sum(axis=0)
 
 
 def stable_cholesky(covariance: NDArray[np.float64], scale: float | None = None) -> tuple[NDArray[np.float64], float]:

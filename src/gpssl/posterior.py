@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, solve_triangular
 from .features import Features, stable_cholesky
 from .inference import Weights
 from .kernels import kernel_diagonal
-from .rows import hash_rows, map_on_threads, row_blocks
+from .rows import hash_rows, in_double_precision, map_on_threads, row_blocks
 
 Array = NDArray[np.float64]
 
@@ -94,6 +94,7 @@ class FunctionDraws:
         self._rng = np.random.default_rng([seed, 1])
         self._known: dict[int, int] = {}
         self._rows: NDArray[Any] | None = None
+        self._whitened = np.empty((features.n_points, 0))
         self._factor = np.empty((0, 0))
         self._noise = np.empty((0, directions.shape[1]))
 
@@ -139,8 +140,10 @@ class FunctionDraws:
         """Add rows to those at which the residual is known jointly: grow the factor of its covariance by a block."""
         if len(X) == 0:
             return
-        covariance = self._features.residual_covariance(X)
-        given = self._given(X)
+        X = in_double_precision(X)
+        whitened = self._features.whitened(X)
+        covariance = np.asarray(self._features.kernel(X), dtype=np.float64) - whitened.T @ whitened
+        given = self._given(X, whitened)
         scale = max(float(kernel_diagonal(self._features.kernel, X).mean()), SMALLEST_SCALE)
         try:
             corner, _ = stable_cholesky(covariance - given.T @ given, scale)
@@ -155,20 +158,22 @@ class FunctionDraws:
         self._factor = factor
         self._noise = np.vstack([self._noise, self._rng.standard_normal((n_new, self._noise.shape[1]))])
         self._rows = X.copy() if self._rows is None else np.concatenate([self._rows, X])
+        self._whitened = np.hstack([self._whitened, whitened])
         self._known.update({int(value): n_old + i for i, value in enumerate(hashes)})
 
-    def _given(self, X: NDArray[Any]) -> Array:
+    def _given(self, X: NDArray[Any], whitened: Array) -> Array:
         """Covariance of the residual at X with the independent noise behind the known rows. [n known, n]"""
         if self._rows is None:
             return np.empty((0, len(X)))
-        cross = self._features.residual_covariance(self._rows, X)
+        cross = np.asarray(self._features.kernel(self._rows, X), dtype=np.float64) - self._whitened.T @ whitened
         return solve_triangular(self._factor, cross, lower=True, check_finite=False)
 
     def _given_known(self, X: NDArray[Any]) -> tuple[Array, Array]:
         """Mean [n, S J] and standard deviation [n] of the residual at each row, given its values at the known rows."""
-        given = self._given(X)
-        whitened = self._features.whiten(self._features.columns(X).T)
-        variance = kernel_diagonal(self._features.kernel, X) - (whitened**2).sum(axis=0) - (given**2).sum(axis=0)
+        X = in_double_precision(X)
+        whitened = self._features.whitened(X)
+        given = self._given(X, whitened)
+        variance = self._features.residual_variance(X, whitened) - (given**2).sum(axis=0)
         return given.T @ self._noise, np.sqrt(np.maximum(variance, 0.0))
 
     def _beyond(self, X: NDArray[Any], hashes: NDArray[np.uint64]) -> Array:

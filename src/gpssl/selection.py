@@ -206,8 +206,8 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
         splits = [split for split in splits if len(split[1]) > 0]
         if not splits:
             raise ValueError(
-                f"n_samples={len(folds)} labelled rows are too few to hold some out: some class needs two. Label more rows, or choose the parameters "
-                "by hand."
+                f"n_samples={len(folds)} labelled rows are too few to hold some out: some class needs two. Label more rows, or choose "
+                "the parameters by hand."
             )
         return splits
 

@@ -248,14 +248,14 @@ class Network:
         import torch
 
         self.shapes = shapes
-        self.inputs, self.hidden = (torch.ones((len(inputs), m, inputs.shape[1])) for m, _ in shapes)
+        self.inputs, self.hidden = (torch.ones((len(inputs), m, inputs.shape[1]), dtype=torch.float32) for m, _ in shapes)
         self.inputs[:, :-1] = torch.from_numpy(inputs.swapaxes(1, 2))
         self.labels = torch.from_numpy(rows.labels)[None, None]
         self.targets = torch.nn.functional.one_hot(torch.from_numpy(rows.labels), shapes[1][1]).T.float()
         self.training_weight, self.validation_weight = (torch.from_numpy(weight).float() for weight in rows[2:])
         self.parameters = torch.from_numpy(start).float()
         self.first, self.second = torch.zeros_like(self.parameters), torch.zeros_like(self.parameters)
-        self.decay = torch.cat([weight_decay * (torch.arange(m * n) < (m - 1) * n) for m, n in shapes])
+        self.decay = torch.cat([weight_decay * (torch.arange(m * n) < (m - 1) * n).float() for m, n in shapes])
 
     def losses(self) -> Array:
         """Mean cross-entropy over the rows held out, for each draw. [S]"""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..calibration import ReliabilityCurve
 from ..selective import RiskCoverageCurve
 from .figures import GREY, add_legend, axes_or_new, check_some, frame, style_of
@@ -44,7 +42,7 @@ def plot_reliability(curves: Mapping[str, ReliabilityCurve], ax: Axes | None = N
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, label="accuracy = certainty")
     for number, (name, curve) in enumerate(curves.items()):
         style = style_of(number)
-        label = f"{name} (ECE {_calibration_error(curve):.3f})"
+        label = f"{name} (ECE {curve.expected_calibration_error:.3f})"
         ax.plot(curve.certainty, curve.accuracy, color=style.color, linestyle=style.line, label=label)
         ax.scatter(curve.certainty, curve.accuracy, s=LARGEST_MARKER * curve.share, color=style.color, marker=style.marker)
     frame(ax, xlabel="certainty (probability of the likeliest label)", ylabel="accuracy (share of rows where it is right)")
@@ -53,8 +51,3 @@ def plot_reliability(curves: Mapping[str, ReliabilityCurve], ax: Axes | None = N
     limits = (lowest - 0.04, 1.04)
     ax.set(xlim=limits, ylim=limits, aspect="equal")
     return ax
-
-
-def _calibration_error(curve: ReliabilityCurve) -> float:
-    """ECE = Σ_b share_b |accuracy_b − certainty_b|."""
-    return float(curve.share @ np.abs(curve.accuracy - curve.certainty))

@@ -68,7 +68,7 @@ def _open_shares(ssl: GPSSL, X: Any) -> Array:
     rows = check_numeric_rows(ssl, X, reset=False, min_rows=1, kernel=kernel) if kernel.requires_vector_input else as_object_rows(X)
     shares = np.empty(len(rows))
     for block in row_blocks(len(rows)):
-        explained = (features.whiten(features.columns(rows[block]).T) ** 2).sum(axis=0)
         diagonal = kernel_diagonal(kernel, rows[block])
-        shares[block] = np.divide(diagonal - explained, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+        left_open = features.residual_variance(rows[block], features.whitened(rows[block]))
+        shares[block] = np.divide(left_open, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
     return np.maximum(shares, SMALLEST_SHARE)
