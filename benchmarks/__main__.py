@@ -8,11 +8,11 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from . import kernel_pca, linearity, nystroem, paper_algorithm, pass_over_data
+from . import kernel_pca, linearity, logistic_heads, nystroem, paper_algorithm, pass_over_data, perceptron_heads, selection
 from .machine import busy_seconds_of_others, describe_machine
 from .report import render
 
-COMPARISONS = (paper_algorithm, kernel_pca, nystroem, pass_over_data, linearity)
+COMPARISONS = (paper_algorithm, kernel_pca, nystroem, pass_over_data, linearity, logistic_heads, perceptron_heads, selection)
 RESULTS = Path(__file__).parent / "results.md"
 
 

@@ -15,7 +15,7 @@ from ..validation import unchanged_on_failure
 from .clones import fit_classifiers
 from .labels import check_at_least_two, find_class_labels, labelled_rows
 from .logistic import BayesianLogisticRegression
-from .marginal import Marginalized, Uncertainty, as_indexable
+from .marginal import Marginalized, Uncertainty
 
 Array = NDArray[np.float64]
 
@@ -84,23 +84,14 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
         requested them.
         """
-        self._check_parameters()
         with unchanged_on_failure(self):
-            labels = find_class_labels(y)
-            X = as_indexable(X, y)
-            head = self._head()
-            shared = self._share_params(X, labels.rows, head, sample_weight, params)
-            values = labels.values[np.isin(labels.rows, shared.labelled)]
-            self.classes_ = np.unique(values)
-            check_at_least_two(self.classes_)
-            Z = self._fit_representation(X, shared.labelled, shared.representation)
-            head = self._seeded_head(head)
-            if hasattr(head, "fit_draws"):
-                self.heads_ = head.fit_draws(Z, values, **shared.head)
-            else:
-                self.heads_ = fit_classifiers(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
-            self.n_labelled_ = len(values)
+            self._check_parameters()
+            self._fit(X, y, find_class_labels(y), sample_weight, params, fit_classifiers)
         return self
+
+    def _check_labels(self, values: NDArray[Any]) -> None:
+        self.classes_ = np.unique(values)
+        check_at_least_two(self.classes_)
 
     def predict_proba_draws(self, X: Any) -> Array:
         """Each draw's probability of each class. [S, n, K]"""

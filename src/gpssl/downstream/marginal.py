@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples, check_c
 from ..estimator import GPSSL
 from ..rows import row_blocks
 from ..validation import check_number, check_weights
+from .labels import ClassLabels
 
 Array = NDArray[np.float64]
 
@@ -57,6 +58,28 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
 
     # Steps of fitting
 
+    def _fit(
+        self, X: Any, y: Any, labels: ClassLabels, sample_weight: Any, params: Mapping[str, Any], fit_clones: Callable[..., Any]
+    ) -> None:
+        """Representation from all rows, heads from the labelled ones: all draws at once where the head can, in clones where it cannot."""
+        X, head = as_indexable(X, y), self._head()
+        shared = self._share_params(X, labels.rows, head, sample_weight, params)
+        values = labels.values[np.isin(labels.rows, shared.labelled)]
+        self._check_labels(values)
+        Z = self._fit_representation(X, shared.labelled, shared.representation)
+        head = self._seeded_head(head)
+        if hasattr(head, "fit_draws"):
+            self.heads_ = head.fit_draws(Z, values, **shared.head)
+        else:
+            self.heads_ = fit_clones(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
+        self.n_labelled_ = len(values)
+
+    def _head(self) -> Any:
+        raise NotImplementedError
+
+    def _check_labels(self, values: NDArray[Any]) -> None:
+        raise NotImplementedError
+
     def _check_parameters(self) -> None:
         if self.n_draws is not None:
             check_number("n_draws", self.n_draws, Integral, at_least=1, otherwise="or None for the mean representation")
@@ -86,7 +109,7 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
         return self.functions_(_safe_indexing(X, labelled))
 
     def _seeded_head(self, head: Any) -> Any:
-        """A clone of the head; an integer, so that all draws' heads start alike."""
+        """A clone of the head, with a seed where it has none: all draws' heads start alike."""
         return seeded(clone(head), None if self.random_state is None else check_random_state(self.random_state))
 
     def _share_params(self, X: Any, labelled: NDArray[np.intp], head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
@@ -131,9 +154,6 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
         mapping = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__)
         return router.add(representation=self._representation(), method_mapping=mapping).add(head=self._head(), method_mapping=mapping)
-
-    def _head(self) -> Any:
-        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -17,7 +17,7 @@ from ..validation import check_number, unchanged_on_failure
 from .clones import fit_regressors
 from .labels import find_targets
 from .linear import BayesianLinearRegression
-from .marginal import Marginalized, Uncertainty, as_indexable
+from .marginal import Marginalized, Uncertainty
 
 Array = NDArray[np.float64]
 
@@ -82,23 +82,14 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
         Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
         requested them.
         """
-        self._check_parameters()
         with unchanged_on_failure(self):
-            targets = find_targets(y)
-            X = as_indexable(X, y)
-            head = self._head()
-            shared = self._share_params(X, targets.rows, head, sample_weight, params)
-            values = targets.values[np.isin(targets.rows, shared.labelled)]
-            if len(values) == 0:
-                raise ValueError("All rows with a target have weight zero. Give some of them a positive weight.")
-            Z = self._fit_representation(X, shared.labelled, shared.representation)
-            head = self._seeded_head(head)
-            if hasattr(head, "fit_draws"):
-                self.heads_ = head.fit_draws(Z, values, **shared.head)
-            else:
-                self.heads_ = fit_regressors(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
-            self.n_labelled_ = len(values)
+            self._check_parameters()
+            self._fit(X, y, find_targets(y), sample_weight, params, fit_regressors)
         return self
+
+    def _check_labels(self, values: NDArray[Any]) -> None:
+        if len(values) == 0:
+            raise ValueError("All rows with a target have weight zero. Give some of them a positive weight.")
 
     def predict_draws(self, X: Any) -> tuple[Array, Array]:
         """Each draw's mean and standard deviation, μ_s and σ_s: the components of the mixture. [S, n] each"""

@@ -133,9 +133,8 @@ def _hold_a_risk(n_seeds: int, max_risk: float = 0.05, confidence: float = 0.95)
     print(f"  {'':14s}{'accuracy':>12s}{'coverage':>12s}{'error kept':>12s}{'splits above':>15s}{'splits without':>16s}")
     for name, rows in outcomes.items():
         accuracy, coverage, risk = np.array(rows).T
-        print(
-            f"  {name:14s}{accuracy.mean():12.4f}{coverage.mean():12.3f}{risk.mean():12.4f}{(risk > max_risk).sum():15d}{(coverage == 0).sum():16d}"
-        )
+        above, without = (risk > max_risk).sum(), (coverage == 0).sum()
+        print(f"  {name:14s}{accuracy.mean():12.4f}{coverage.mean():12.3f}{risk.mean():12.4f}{above:15d}{without:16d}")
 
 
 if __name__ == "__main__":
