@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +21,8 @@ PRECISION_RANGE = (1e-4, 1e4)
 EVIDENCE_TOLERANCE = 1e-3
 """Relative change of the prior precision at which it has settled: the evidence is flat around its maximum."""
 
-SEARCH_STEPS = 2
-"""Secants for the prior precision at each Newton step: one to learn the slope, one to use it."""
+LONGEST_STEP, FLATTEST_SLOPE = 3.0, 0.1
+"""Of the search for the logarithm of the prior precision."""
 
 BLOCK_NUMBERS = 2**22
 """Numbers in the largest array of a block of draws: 32 MB."""
@@ -110,7 +108,7 @@ class _Newton:
     mean       v − ½ Λ⁻¹ t,  t = Σ_n w_n Hᵀc_n x_nᵀ,  c_k = p_k (q_k − Σ_l p_l q_l),  q_k = (e_k − p)ᵀ S_n (e_k − p)
 
     The precision is the evidence's maximum as far as the curvature of the likelihood does not change with α (MacKay, 1992). It is solved
-    along with the steps, by secants. In the mean, S_n [K, K] is the covariance of the logits at row n; t is the third derivative of ℓ
+    along with the steps. In the mean, S_n [K, K] is the covariance of the logits at row n; t is the third derivative of ℓ
     contracted with Λ⁻¹ (Tierney and Kadane, 1986). Rows are the last axis of arrays where possible: the innermost loops are then long.
     """
 
@@ -129,7 +127,6 @@ class _Newton:
         variance = (labels.weight @ (self.X[:, :-1] ** 2).mean(axis=1).T) / labels.weight.sum()
         self.unit = np.maximum(variance, np.finfo(float).tiny ** 0.5)
         self.alpha = self.unit.copy() if precision is None else np.full(n_draws, float(precision))
-        self.slope = np.full(n_draws, -1.0)
         self._first_step()
         self.loss, self.proba = self._evaluate(self.v)
 
@@ -139,7 +136,7 @@ class _Newton:
         n_iterations = np.ones(n_draws, dtype=np.intp)
         for _ in range(max_iterations):
             gradient, hessian = self._gradient(), self._hessian()
-            moved = self._search_precision(partial(self._quadratic, gradient, hessian)) if self.by_evidence else np.zeros(n_draws)
+            moved = self._find_precision(gradient, hessian) if self.by_evidence else np.zeros(n_draws)
             total = gradient + self._prior() * self.v
             step = np.linalg.solve(self._with_prior(hessian), total.reshape(n_draws, -1, 1)).reshape(self.v.shape).astype(np.float64)
             decrement = (total * step).sum(axis=(1, 2))
@@ -162,13 +159,8 @@ class _Newton:
         gradient = self.labels.contrasts.T @ error @ self.X.swapaxes(1, 2)
         hessian = (weight @ self.products).reshape(len(self.v), self.v.shape[2], -1) / len(one_hot)
 
-        def quadratic() -> tuple[Array, Array]:
-            inverse = np.linalg.inv(hessian + self._prior() * np.eye(self.v.shape[2]))
-            return -gradient @ inverse, np.broadcast_to(np.diagonal(inverse, axis1=1, axis2=2)[:, None], self.v.shape)
-
-        if self.by_evidence:
-            self._search_precision(quadratic)
-        self.v = quadratic()[0]
+        hessian += self._prior() * np.eye(self.v.shape[2])
+        self.v = -np.linalg.solve(hessian, gradient.swapaxes(1, 2)).swapaxes(1, 2)
 
     def _evaluate(self, v: Array) -> tuple[Array, Array]:
         """−Σ_n w_n log softmax(H v x_n)_{y_n} [S], and the probabilities [S, K, n]."""
@@ -228,32 +220,36 @@ class _Newton:
             size[rises] /= 2
         self.v, self.loss, self.proba = v, loss, proba
 
-    def _quadratic(self, gradient: Array, hessian: Array) -> tuple[Array, Array]:
-        """Where Newton's step leads, and the variance of each weight there. [S, K − 1, J + 1] each"""
-        inverse = np.linalg.inv(self._with_prior(hessian))
+    def _find_precision(self, gradient: Array, hessian: Array) -> Array:
+        """Move each α towards the fixed point of the quadratic that Newton's step minimises; by how much log α moved. [S]"""
+        inverse = np.asarray(np.linalg.inv(self._with_prior(hessian)), dtype=np.float64)
         total = gradient + self._prior() * self.v
         minimum = self.v - (inverse @ total.reshape(len(total), -1, 1)).reshape(self.v.shape)
-        return minimum, np.diagonal(inverse, axis1=1, axis2=2).reshape(self.v.shape)
+        return self._move_precision(minimum, inverse)
 
-    def _search_precision(self, quadratic: Callable[[], tuple[Array, Array]]) -> Array:
-        """Move each α towards the fixed point of the quadratic that Newton's step minimises; by how much log α moved. [S]"""
-        start = np.log(self.alpha)
+    def _move_precision(self, minimum: Array, inverse: Array) -> Array:
+        """A Newton step of log α for the quadratic with this minimum and inverse Hessian; by how much log α moved. [S]
+
+        d = log γ − log Σ m² − log α = 0,   with m the minimum, C the inverse, and sums over the weights:
+        ∂γ/∂α = Σ_i (α Σ_j C_ij² − C_ii),   ∂m/∂α = −C m
+        """
+        n_draws = len(inverse)
+        is_weight = np.tile(np.arange(self.v.shape[2]) < self.v.shape[2] - 1, self.v.shape[1])
+        m = minimum.reshape(n_draws, -1) * is_weight
+        C = inverse * (is_weight[:, None] & is_weight)
+        diagonal = np.diagonal(C, axis1=1, axis2=2).sum(axis=1)
+        n_determined = np.maximum(is_weight.sum() - self.alpha * diagonal, 1e-12)
+        squares = np.maximum((m**2).sum(axis=1), 1e-300)
+        by_determined = self.alpha * (self.alpha * (C**2).sum(axis=(1, 2)) - diagonal) / n_determined
+        by_squares = -2 * self.alpha * (m * (C @ m[:, :, None])[:, :, 0]).sum(axis=1) / squares
+        difference = np.log(n_determined / squares) - np.log(self.alpha)
+        # Where the slope is flat or rises, there is no root close by: a step of the fixed-point iteration, times a few, goes the right way.
+        slope = np.minimum(by_determined - by_squares - 1, -FLATTEST_SLOPE)
         low, high = np.log(self.unit) + np.log(PRECISION_RANGE)[:, None]
-        before: tuple[Array, Array] | None = None
-        for _ in range(SEARCH_STEPS):
-            position = np.log(self.alpha)
-            minimum, variance = quadratic()
-            n_determined = (1 - self.alpha[:, None, None] * variance)[:, :, :-1].sum(axis=(1, 2))
-            squares = (minimum[:, :, :-1] ** 2).sum(axis=(1, 2))
-            change = np.log(np.maximum(n_determined, 1e-12) / np.maximum(squares, 1e-300)) - position
-            if before is not None:
-                moved = position - before[0]
-                known = np.abs(moved) > 1e-6
-                # A slope outside this range is noise, or from a step further than secants can see.
-                self.slope[known] = np.clip((change - before[1])[known] / moved[known], -1.0, -0.05)
-            before = position, change
-            self.alpha = np.exp(np.clip(position + np.clip(-change / self.slope, -3.0, 3.0), low, high))
-        return np.abs(np.log(self.alpha) - start)
+        position = np.clip(np.log(self.alpha) + np.clip(-difference / slope, -LONGEST_STEP, LONGEST_STEP), low, high)
+        moved = np.abs(position - np.log(self.alpha))
+        self.alpha = np.exp(position)
+        return moved
 
     def _shift(self, covariance: Array) -> Array:
         """−½ Λ⁻¹ t, from the mode to the mean. [S, K − 1, J + 1]"""
