@@ -107,10 +107,32 @@ def test_the_evidence_is_that_of_the_laplace_approximation() -> None:
 
 
 @pytest.mark.parametrize(("n_classes", "n_rows"), [(2, 20), (2, 200), (4, 60), (8, 200)])
-def test_the_precision_chosen_has_nearly_the_largest_evidence(n_classes: int, n_rows: int) -> None:
+def test_the_precision_chosen_has_nearly_the_largest_evidence_times_hyperprior(n_classes: int, n_rows: int) -> None:
     X, y = classes_in_a_cloud(n_classes, n_rows)
-    best = max(BayesianLogisticRegression(alpha).fit(X, y).log_evidence_ for alpha in np.logspace(-4, 4, 25))
-    assert BayesianLogisticRegression().fit(X, y).log_evidence_ > best - 1.0
+    unit = X.var(axis=0).mean()
+
+    def log_posterior(head: BayesianLogisticRegression) -> float:
+        """Of log α, for α ~ exponential with mean 0.3 in units of the mean variance."""
+        alpha = head.prior_precision_
+        return head.log_evidence_ + np.log(alpha) - alpha / (0.3 * unit)
+
+    best = max(log_posterior(BayesianLogisticRegression(alpha).fit(X, y)) for alpha in np.logspace(-4, 4, 25))
+    assert log_posterior(BayesianLogisticRegression().fit(X, y)) > best - 1.0
+
+
+@pytest.mark.parametrize("n_classes", [3, 10])
+def test_one_label_for_each_class_leaves_opinions(n_classes: int) -> None:
+    centres = 3 * np.random.default_rng(0).normal(size=(n_classes, 5))
+    X = centres + 0.1 * np.random.default_rng(1).normal(size=centres.shape)
+    certainty = BayesianLogisticRegression().fit(centres, np.arange(n_classes)).predict_proba(X).max(axis=1)
+    assert certainty.mean() > 2 / n_classes
+
+
+def test_the_mean_is_moved_by_three_standard_deviations_at_most() -> None:
+    X, y = classes_in_a_cloud(4, 8)
+    posterior = BayesianLogisticRegression(1e-4, max_iter=1000).fit(X, y).heads_.posterior
+    std = np.sqrt(np.diagonal(posterior.covariance[0])).reshape(posterior.mode[0].shape)
+    assert (np.abs(posterior.mean[0] - posterior.mode[0]) / std).max() == pytest.approx(3.0)
 
 
 def posterior_predictive(X: Array, y: NDArray[np.intp], X_new: Array, alpha: float, n_samples: int) -> Array:

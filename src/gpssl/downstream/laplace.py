@@ -21,6 +21,14 @@ PRECISION_RANGE = (1e-4, 1e4)
 EVIDENCE_TOLERANCE = 1e-3
 """Relative change of the prior precision at which it has settled: the evidence is flat around its maximum."""
 
+LARGEST_SHIFT = 3.0
+"""From the mode to the mean, in posterior standard deviations of the weight that moves most. Where the next order of an expansion is that
+large (hardly any labels, a very wide prior), it is not to be trusted further."""
+
+HYPERPRIOR_PRECISION, HYPERPRIOR_COUNT = 0.3, 2.0
+"""The prior of α is exponential with mean 0.3, in units of the features' mean variance: as if two weights of this precision had been seen.
+With one label or two per class the evidence alone, in MacKay's form, shrinks all probabilities to equality."""
+
 LONGEST_STEP, FLATTEST_SLOPE = 3.0, 0.1
 """Of the search for the logarithm of the prior precision."""
 
@@ -103,12 +111,12 @@ class _Newton:
     gradient   Σ_n w_n Hᵀ(p_n − y_n) x_nᵀ + a v
     Hessian    Σ_n w_n Hᵀ(diag p_n − p_n p_nᵀ)H ⊗ x_n x_nᵀ + diag a
     evidence   log p(y | α) ≈ −ℓ(v) + ½ Σ log a − ½ log |Λ|
-    precision  α = γ / Σ v²,  γ = Σ (1 − α (Λ⁻¹)_ii),  sums over the weights
+    precision  α = (γ + c) / (Σ v² + c/α₀),  γ = Σ (1 − α (Λ⁻¹)_ii),  sums over the weights
 
     mean       v − ½ Λ⁻¹ t,  t = Σ_n w_n Hᵀc_n x_nᵀ,  c_k = p_k (q_k − Σ_l p_l q_l),  q_k = (e_k − p)ᵀ S_n (e_k − p)
 
-    The precision is the evidence's maximum as far as the curvature of the likelihood does not change with α (MacKay, 1992). It is solved
-    along with the steps. In the mean, S_n [K, K] is the covariance of the logits at row n; t is the third derivative of ℓ
+    The precision is the maximum of evidence times hyperprior (α₀, c: `HYPERPRIOR_PRECISION` and `_COUNT`) as far as the curvature of the
+    likelihood does not change with α (MacKay, 1992). It is solved along with the steps. In the mean, S_n [K, K] is the covariance of the logits at row n; t is the third derivative of ℓ
     contracted with Λ⁻¹ (Tierney and Kadane, 1986). Rows are the last axis of arrays where possible: the innermost loops are then long.
     """
 
@@ -230,7 +238,7 @@ class _Newton:
     def _move_precision(self, minimum: Array, inverse: Array) -> Array:
         """A Newton step of log α for the quadratic with this minimum and inverse Hessian; by how much log α moved. [S]
 
-        d = log γ − log Σ m² − log α = 0,   with m the minimum, C the inverse, and sums over the weights:
+        d = log(γ + c) − log(Σ m² + c/α₀) − log α = 0,   with m the minimum, C the inverse, and sums over the weights:
         ∂γ/∂α = Σ_i (α Σ_j C_ij² − C_ii),   ∂m/∂α = −C m
         """
         n_draws = len(inverse)
@@ -238,8 +246,8 @@ class _Newton:
         m = minimum.reshape(n_draws, -1) * is_weight
         C = inverse * (is_weight[:, None] & is_weight)
         diagonal = np.diagonal(C, axis1=1, axis2=2).sum(axis=1)
-        n_determined = np.maximum(is_weight.sum() - self.alpha * diagonal, 1e-12)
-        squares = np.maximum((m**2).sum(axis=1), 1e-300)
+        n_determined = np.maximum(is_weight.sum() - self.alpha * diagonal, 0.0) + HYPERPRIOR_COUNT
+        squares = (m**2).sum(axis=1) + HYPERPRIOR_COUNT / (HYPERPRIOR_PRECISION * self.unit)
         by_determined = self.alpha * (self.alpha * (C**2).sum(axis=(1, 2)) - diagonal) / n_determined
         by_squares = -2 * self.alpha * (m * (C @ m[:, :, None])[:, :, 0]).sum(axis=1) / squares
         difference = np.log(n_determined / squares) - np.log(self.alpha)
@@ -263,7 +271,10 @@ class _Newton:
             distance = np.diagonal(spread, axis1=2, axis2=3) - 2 * along + (proba * along).sum(axis=2, keepdims=True)
             excess = proba * (distance - (proba * distance).sum(axis=2, keepdims=True)) * self.labels.weight[rows, None]
             third += self.labels.contrasts.T @ excess.swapaxes(1, 2) @ self.X[:, :, rows].swapaxes(1, 2)
-        return -0.5 * (covariance @ third.reshape(n_draws, -1, 1)).reshape(third.shape)
+        shift = -0.5 * (covariance @ third.reshape(n_draws, -1, 1)).reshape(third.shape)
+        std = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)).reshape(third.shape)
+        largest = (np.abs(shift) / std).max(axis=(1, 2), keepdims=True)
+        return shift * np.minimum(1.0, LARGEST_SHIFT / np.maximum(largest, LARGEST_SHIFT))
 
     def _log_evidence(self, precision: Array) -> Array:
         log_prior = self.v.shape[1] * np.log(self._prior()[:, 0]).sum(axis=1)

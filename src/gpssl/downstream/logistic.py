@@ -126,7 +126,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
     """Multinomial logistic regression with a Gaussian prior on the weights, by Laplace's approximation with a corrected mean.
 
     p(y = k | x) = softmax(W (x − x̄, 1))_k,  W [K, J + 1] ~ N(0, I / α), the last column (the intercepts) ~ N(0, 100). The posterior is
-    approximated by a Gaussian q: curvature at the mode, centred at the mean to the next order. α is taken from the evidence, or given.
+    approximated by a Gaussian q: curvature at the mode, centred at the mean to the next order. α is found from the evidence, or given.
     Probabilities integrate over q, and so are less sure where few labels were seen.
 
     As a head of `MarginalizedClassifier` it is trained for all draws at once.
@@ -137,7 +137,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     prior_precision
-        α, or "evidence". The columns should have comparable scales: they share it.
+        α; or "evidence", for the value that the labels support most, with a hyperprior that decides where they are too few to
+        (exponential, with mean 0.3 in units of the columns' mean variance). The columns should have comparable scales: they share it.
     predictive
         How the integral over q is done: "probit" (a closed form, pairwise probit correction) or "sampled" (quasi-random
         samples of the weights, as exact as they are many).
