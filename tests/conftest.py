@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.gaussian_process.kernels import RBF
 
 from gpssl.datasets import quadrant_circles
@@ -39,3 +39,13 @@ def circle_kernel(circles: Array) -> RBF:
 @pytest.fixture(scope="session")
 def breast_cancer() -> Array:
     return _read_only(load_breast_cancer(return_X_y=True)[0].copy())
+
+
+@pytest.fixture(scope="session")
+def flowers() -> tuple[Array, NDArray[np.intp]]:
+    """All rows of iris, and 30 labels among 120 marks."""
+    X, y = load_iris(return_X_y=True)
+    labelled = np.random.default_rng(0).permutation(len(y))[:30]
+    few = np.full(len(y), -1)
+    few[labelled] = y[labelled]
+    return X, few

@@ -10,38 +10,25 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import entr
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.datasets import load_diabetes, load_iris
-from sklearn.decomposition import PCA
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.gaussian_process.kernels import RBF
-from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import check_classifiers_classes, check_estimator
+from sklearn.utils.estimator_checks import check_classifiers_classes
 
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
 from gpssl.datasets import even_circles, quadrant_circles
-from gpssl.downstream import BayesianLinearRegression, BayesianLogisticRegression, PerceptronClassifier
+from gpssl.downstream import BayesianLogisticRegression, PerceptronClassifier
 from gpssl.kernels import NeighborRBF
 from gpssl.selective import aurc
+from representations import Certain, frozen_full, run_checks
 from test_estimator import SharedLetters
 
 Array = NDArray[np.float64]
-
-
-@pytest.fixture(scope="module")
-def flowers() -> tuple[Array, NDArray[np.intp]]:
-    """All rows of iris, and 30 labels among 120 marks."""
-    X, y = load_iris(return_X_y=True)
-    labelled = np.random.default_rng(0).permutation(len(y))[:30]
-    few = np.full(len(y), -1)
-    few[labelled] = y[labelled]
-    return X, few
 
 
 @pytest.fixture(scope="module")
@@ -49,27 +36,7 @@ def ssl(flowers: tuple[Array, NDArray[np.intp]]) -> GPSSL:
     return GPSSL(3, random_state=0).fit(flowers[0])
 
 
-@pytest.fixture(scope="module")
-def sugar() -> tuple[Array, Array]:
-    """All rows of diabetes, and 80 targets."""
-    X, y = load_diabetes(return_X_y=True)
-    return X, np.where(np.random.default_rng(0).permutation(len(y)) < 80, y, np.nan)
-
-
-def frozen_full(ssl: GPSSL, head: Any = None, **params: Any) -> MarginalizedClassifier:
-    return MarginalizedClassifier(FrozenEstimator(ssl), head, random_state=0, **{"n_draws": 10, **params})
-
-
 # scikit-learn's contract
-
-
-def run_checks(estimator: BaseEstimator, expected: dict[str, str]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on few rows, representations have things to say
-        results = check_estimator(estimator, expected_failed_checks=expected)
-    assert {result["check_name"] for result in results if result["status"] == "xfail"} == set(expected)
-    assert {result["status"] for result in results} <= {"passed", "skipped", "xfail"}
-    assert sum(result["status"] == "passed" for result in results) > 45
 
 
 def test_check_estimator_for_the_classifier() -> None:
@@ -81,10 +48,6 @@ def test_the_check_that_has_a_class_minus_one_passes_in_the_form_that_semi_super
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_classifiers_classes("LabelPropagation", MarginalizedClassifier(n_draws=4))
-
-
-def test_check_estimator_for_the_regressor() -> None:
-    run_checks(MarginalizedRegressor(), {})
 
 
 def test_constructor_arguments_stay_as_they_are(flowers: tuple[Array, NDArray[np.intp]]) -> None:
@@ -178,20 +141,6 @@ def test_a_frozen_representation_is_used_as_it_is_and_another_is_cloned(flowers:
     assert refitted.representation_.moments_.weight == 100
 
 
-class Certain(BaseEstimator):
-    """A representation without uncertainty."""
-
-    def fit(self, X: Array, y: Any = None) -> Certain:
-        self.fitted_ = PCA(2).fit(X)
-        return self
-
-    def transform(self, X: Array) -> Array:
-        return self.fitted_.transform(X)
-
-    def draw_functions(self, n_draws: int, random_state: Any = None) -> Any:
-        return lambda X: np.repeat(self.transform(X)[None], n_draws, axis=0)
-
-
 @pytest.mark.parametrize("head", [None, LogisticRegression()])
 def test_without_uncertainty_full_is_mean(flowers: tuple[Array, NDArray[np.intp]], head: Any) -> None:
     full, mean = (MarginalizedClassifier(Certain(), head, n_draws=n_draws, random_state=0).fit(*flowers) for n_draws in (1, None))
@@ -220,6 +169,17 @@ def test_a_prediction_depends_on_its_row_alone(
     monkeypatch.setattr("gpssl.downstream.marginal.PREDICTION_ROWS", 7)
     np.testing.assert_allclose(classifier.predict_proba(rows), together, atol=1e-10)
     np.testing.assert_allclose(classifier.predict_proba_draws(rows).mean(axis=0), together, atol=1e-10)
+
+
+def test_a_prediction_does_not_depend_on_what_the_functions_were_called_with(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few inducing points leave much open, which is the point
+        ssl = GPSSL(2, max_inducing=5, random_state=0).fit(X)
+    classifier, rows = frozen_full(ssl).fit(X, few), X + 0.5
+    before = classifier.predict_proba(rows)
+    classifier.functions_(rows)
+    np.testing.assert_array_equal(classifier.predict_proba(rows), before)
 
 
 def test_the_order_of_the_rows_does_not_matter(flowers: tuple[Array, NDArray[np.intp]]) -> None:
@@ -302,112 +262,6 @@ def test_rows_may_be_strings() -> None:
     assert list(classifier.fit(words, y).predict(["ba", "dc"])) == ["a", "c"]
 
 
-# Labels
-
-
-@pytest.mark.parametrize(
-    ("names", "mark"),
-    [
-        (np.array([0, 1, 2]), -1),
-        (np.array([7, 3, 12]), -1),
-        (np.array([0.0, 1.0, 2.0]), np.nan),
-        (np.array([0.0, 1.0, 2.0]), -1.0),
-        (np.array(["setosa", "versicolor", "virginica"], dtype=object), None),
-        (np.array(["setosa", "versicolor", "virginica"], dtype=object), np.nan),
-        (np.array([4, 5, 6], dtype=object), None),
-        (np.array([4, 5, 6], dtype=object), pd.NA),
-    ],
-)
-def test_labels_of_any_kind_and_their_marks(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL, names: NDArray[Any], mark: Any) -> None:
-    X, few = flowers
-    plain = frozen_full(ssl).fit(X, few).predict(X)
-    y = np.where(few >= 0, names[few], mark)
-    for labels in (y, y.tolist(), pd.Series(y)):
-        classifier = frozen_full(ssl).fit(X, labels)
-        assert classifier.n_labelled_ == 30
-        assert classifier.classes_.tolist() == sorted(names.tolist())
-        np.testing.assert_array_equal(classifier.predict(X), names[plain])
-        assert classifier.score(X, labels) == np.mean(plain[few >= 0] == few[few >= 0])
-
-
-def test_booleans_and_categories_are_labels(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
-    X, few = flowers
-    two = [bool(label > 0) if label >= 0 else None for label in few]
-    classifier = frozen_full(ssl).fit(X, two)
-    assert classifier.classes_.tolist() == [False, True]
-    assert frozen_full(ssl).fit(X[few >= 0], few[few >= 0] > 0).predict(X).dtype == bool
-    categories = pd.Series(pd.Categorical.from_codes(few, categories=["x", "y", "z"]))
-    assert frozen_full(ssl).fit(X, categories).classes_.tolist() == ["x", "y", "z"]
-    nullable = pd.Series(few).mask(few < 0).astype("Int64")
-    assert frozen_full(ssl).fit(X, nullable).classes_.tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (np.full(150, -1), "No row has a label"),
-        (np.full(150, None), "No row has a label"),
-        (np.full(150, np.nan), "No row has a label"),
-        (np.where(np.arange(150) % 2, 1, -1), "-1 marks a row without a label"),
-        (np.where(np.arange(150) % 2, 1.0, -1.0), "-1 marks a row without a label"),
-        (np.where(np.arange(150) % 2, 5, -1), "only one class"),
-        (np.full(150, "a"), "only one class"),
-        (np.linspace(0, 1, 150), "Unknown label type"),
-        (np.arange(149) % 2, "inconsistent numbers of samples"),
-        (None, "requires y to be passed"),
-    ],
-)
-def test_labels_that_cannot_be_learnt_from_get_a_sentence(
-    flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL, y: Any, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        frozen_full(ssl).fit(flowers[0], y)
-
-
-@pytest.mark.parametrize(
-    ("params", "kind", "message"),
-    [
-        ({"n_draws": 0}, ValueError, "n_draws must be a whole number of at least 1 or None"),
-        ({"n_draws": 2.5}, ValueError, "n_draws must be a whole number"),
-        ({"head": LinearSVC()}, TypeError, "has no predict_proba"),
-        ({"representation": PCA(2)}, TypeError, "has no draw_functions"),
-        ({"representation": make_pipeline(StandardScaler(), GPSSL(2))}, TypeError, "pipeline around this estimator"),
-    ],
-)
-def test_parameters_that_do_not_fit_get_a_sentence(
-    flowers: tuple[Array, NDArray[np.intp]], params: dict[str, Any], kind: type[Exception], message: str
-) -> None:
-    with pytest.raises(kind, match=message):
-        MarginalizedClassifier(**params).fit(*flowers)
-
-
-def test_mean_with_a_head_that_has_no_posterior_knows_no_standard_deviation(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
-    with pytest.raises(ValueError, match="know no standard deviation"):
-        frozen_full(ssl, LogisticRegression(), n_draws=None).fit(*flowers).predict_proba_std(flowers[0])
-
-
-def test_scores_without_labels_get_a_sentence(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
-    classifier = frozen_full(ssl).fit(*flowers)
-    with pytest.raises(ValueError, match="nothing to score"):
-        classifier.score(flowers[0], np.full(150, -1))
-
-
-@pytest.mark.parametrize("n_classes", [2, 10, 50])
-def test_one_labelled_row_for_each_class(n_classes: int) -> None:
-    rng = np.random.default_rng(0)
-    centres = 10 * rng.normal(size=(n_classes, 5))
-    truth = np.repeat(np.arange(n_classes), 8)
-    X = centres[truth] + 0.1 * rng.normal(size=(len(truth), 5))
-    y = np.where(np.arange(len(truth)) % 8 == 0, truth, -1)
-    ssl = GPSSL(2 if n_classes == 2 else 4, kernel=RBF(10.0), temperature=0.1, residual_tolerance=0.05, random_state=0).fit(X)
-    for n_draws in (None, 30):
-        classifier = MarginalizedClassifier(FrozenEstimator(ssl), n_draws=n_draws, random_state=0).fit(X, y)
-        proba = classifier.predict_proba(X)
-        assert proba.shape == (len(truth), n_classes)
-        np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-    assert classifier.score(X, truth) > (0.95 if n_classes == 2 else 3 / n_classes)
-
-
 # Weights and metadata
 
 
@@ -461,88 +315,6 @@ def test_weight_two_is_the_row_twice(flowers: tuple[Array, NDArray[np.intp]], he
 def test_weights_for_a_head_that_takes_none_get_a_sentence(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
     with pytest.raises(ValueError, match="takes no sample_weight"):
         frozen_full(ssl, make_pipeline(StandardScaler(), LogisticRegression())).fit(*flowers, sample_weight=np.ones(150))
-
-
-# Regression
-
-
-def test_predictive_variance_is_that_of_brute_force_monte_carlo(sugar: tuple[Array, Array]) -> None:
-    X, y = sugar
-    X, y, X_new = X[:, :4], y, X[:6, :4] + 0.05
-    ssl = GPSSL(2, random_state=0, temperature=0.1).fit(X)
-    regressor = MarginalizedRegressor(FrozenEstimator(ssl), n_draws=2000, random_state=0).fit(X, y)
-    labelled = ~np.isnan(y)
-    rng = np.random.default_rng(1)
-    functions = ssl.draw_functions(2000, random_state=7)  # other functions than the regressor's
-    simulated = []
-    for Z, Z_new in zip(functions(X[labelled]), functions(X_new), strict=True):
-        head = BayesianRidge(tol=1e-8, max_iter=1000).fit(Z, y[labelled])
-        slopes = rng.multivariate_normal(head.coef_, head.sigma_, size=20)
-        center = Z.mean(axis=0)
-        level = y[labelled].mean() + rng.normal(size=20) / np.sqrt(head.alpha_ * labelled.sum())
-        noise = rng.normal(size=(20, len(X_new))) / np.sqrt(head.alpha_)
-        simulated.append(level[:, None] + slopes @ (Z_new - center).T + noise)
-    draws = np.concatenate(simulated)
-    np.testing.assert_allclose(regressor.predict_std(X_new) ** 2, draws.var(axis=0), rtol=0.05)
-    np.testing.assert_allclose(regressor.predict(X_new), draws.mean(axis=0), atol=0.1 * draws.std())
-    interval = regressor.predict_interval(X_new, coverage=0.8)
-    np.testing.assert_allclose(interval, np.quantile(draws, [0.1, 0.9], axis=0).T, atol=0.05 * draws.std())
-    uncertainty = regressor.predict_uncertainty(X_new)
-    np.testing.assert_allclose(uncertainty.total, uncertainty.head + uncertainty.representation)
-    np.testing.assert_allclose(uncertainty.total, regressor.predict_std(X_new) ** 2)
-    mean, std = regressor.predict_draws(X_new)
-    np.testing.assert_allclose(uncertainty.representation, mean.var(axis=0))
-    np.testing.assert_allclose(uncertainty.head, (std**2).mean(axis=0))
-
-
-@pytest.mark.parametrize("head", [BayesianLinearRegression(), BayesianRidge(), Ridge(), KNeighborsRegressor(5)])
-def test_intervals_of_any_head_hold_as_often_as_they_say(sugar: tuple[Array, Array], head: RegressorMixin) -> None:
-    X, y = sugar
-    truth = load_diabetes(return_X_y=True)[1]
-    regressor = MarginalizedRegressor(GPSSL(4), head, n_draws=10, random_state=0).fit(X, y)
-    hidden = np.isnan(y)
-    low, high = regressor.predict_interval(X, coverage=0.8)[hidden].T
-    assert 0.72 < np.mean((low <= truth[hidden]) & (truth[hidden] <= high)) < 0.9
-    assert regressor.score(X, y) == pytest.approx(regressor.score(X[~hidden], y[~hidden]))
-    assert regressor.score(X, truth) > 0.25
-
-
-def test_draws_without_a_noise_of_their_own_get_that_of_held_out_residuals(sugar: tuple[Array, Array]) -> None:
-    X, y = sugar
-    labelled = ~np.isnan(y)
-    regressor = MarginalizedRegressor(Certain(), KNeighborsRegressor(1), n_draws=2, random_state=0).fit(X[labelled], y[labelled])
-    # One neighbour reproduces the training rows, so that residuals there would tell no noise at all.
-    assert regressor.predict_std(X[labelled]).min() > 0.7 * y[labelled].std()
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (np.full(442, np.nan), "No row has a target"),
-        (np.r_[np.inf, np.zeros(441)], "infinity"),
-        (None, "requires y to be passed"),
-    ],
-)
-def test_targets_that_cannot_be_learnt_from_get_a_sentence(sugar: tuple[Array, Array], y: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MarginalizedRegressor(n_draws=2).fit(sugar[0], y)
-
-
-@pytest.mark.parametrize("coverage", [0.0, 1.0, -0.5, 2])
-def test_coverage_outside_zero_and_one_gets_a_sentence(sugar: tuple[Array, Array], coverage: float) -> None:
-    regressor = MarginalizedRegressor(GPSSL(2), n_draws=2, random_state=0).fit(*sugar)
-    with pytest.raises(ValueError, match="coverage must be"):
-        regressor.predict_interval(sugar[0], coverage=coverage)
-
-
-def test_a_single_target_is_enough_for_our_head_and_told_for_others(sugar: tuple[Array, Array]) -> None:
-    X, y = sugar[0], np.full(442, np.nan)
-    y[0] = 3.0
-    regressor = MarginalizedRegressor(GPSSL(2, random_state=0), n_draws=2).fit(X, y)
-    np.testing.assert_allclose(regressor.predict(X), 3.0)
-    assert (regressor.predict_std(X) > 0).all()
-    with pytest.raises(ValueError, match="Label more rows"):
-        clone(regressor).set_params(head=Ridge()).fit(X, y)
 
 
 # The paper's circles

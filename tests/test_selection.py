@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import is_classifier, is_regressor
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -19,9 +21,11 @@ from sklearn.utils.estimator_checks import check_estimator
 import gpssl.selection
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
 from gpssl.calibration import log_density
+from gpssl.downstream import BayesianLogisticRegression
 from gpssl.inference import Variational
 from gpssl.kernels import NeighborRBF
 from gpssl.selection import RepresentationSearch, deal_folds
+from gpssl.selection.trials import Trials
 
 Array = NDArray[np.float64]
 
@@ -162,6 +166,7 @@ def test_a_class_that_a_splitter_leaves_out_of_the_training_rows_does_not_count(
         (small_search({"neighborhood": [5]}), ValueError, "A neighborhood is a parameter of the kernel"),
         (small_search({"temperature": ["auto"]}, cv=1), ValueError, "cv must be a whole number of at least 2 folds"),
         (RepresentationSearch(MarginalizedClassifier(FrozenEstimator(GPSSL()))), TypeError, "GridSearchCV"),
+        (RepresentationSearch(LogisticRegression()), TypeError, "Pass it as their head"),
         (small_search({"temperature": [-1.0, 0.0]}), ValueError, "temperature must be a number above 0"),
     ],
 )
@@ -220,3 +225,68 @@ def test_weights_reach_representation_and_head(flowers: tuple[Array, NDArray[np.
     search = small_search({"temperature": ["auto", 0.1]}).fit(X, few, sample_weight=weight)
     assert search.best_estimator_.representation_.moments_.weight == weight.sum()
     assert search.best_score_ != small_search({"temperature": ["auto", 0.1]}).fit(X, few).best_score_
+
+
+def test_rows_of_weight_zero_do_not_count_and_weight_two_is_the_row_twice_in_scores(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    labelled = np.flatnonzero(few >= 0)
+    weight, wrong = np.ones(150), few.copy()
+    weight[labelled[::2]] = 0.0
+    wrong[labelled[::2]] = (few[labelled[::2]] + 1) % 3
+    grid = {"temperature": ["auto", 0.1]}
+    one, other = (small_search(grid).fit(X, y, sample_weight=weight).cv_results_["mean_test_score"] for y in (few, wrong))
+    np.testing.assert_array_equal(one, other)
+    # A held-out row that counts thrice pulls the mean towards its own likelihood.
+    search = small_search(grid, cv=PredefinedSplit(np.r_[np.zeros(2), np.full(43, -1)]))
+    scores = []
+    for first_two in ([1.0, 1.0], [1.0, 1e-12], [1e-12, 1.0], [3.0, 1.0]):
+        weight = np.ones(150)
+        weight[labelled[:2]] = first_two
+        # The representation must not see the weights, or it would change, too.
+        frozen = MarginalizedClassifier(GPSSL(2, random_state=0), n_draws=4, random_state=0)
+        scores.append(search.set_params(estimator=frozen).fit(X, few, sample_weight=weight).cv_results_["mean_test_score"][0])
+    both, first, second, thrice = scores
+    assert both == pytest.approx((first + second) / 2, abs=0.02)
+    assert thrice == pytest.approx((3 * first + second) / 4, abs=0.02)
+
+
+def test_metadata_are_routed_through_the_search(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    with config_context(enable_metadata_routing=True):
+        estimator = MarginalizedClassifier(
+            GPSSL(2, random_state=0).set_fit_request(sample_weight=False),
+            BayesianLogisticRegression().set_fit_request(sample_weight=True),
+            n_draws=2,
+        )
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        model = make_pipeline(scaler, RepresentationSearch(estimator, {"temperature": ["auto", 0.1]}, random_state=0))
+        model.fit(X, few, sample_weight=np.linspace(0.5, 2, 150))
+    assert model[-1].best_estimator_.representation_.moments_.weight == 150
+
+
+def test_a_candidate_that_fails_in_full_does_not_win(flowers: tuple[Array, NDArray[np.intp]], monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = {"temperature": ["auto", 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]}
+    winner = small_search(grid).fit(*flowers).best_params_["temperature"]
+    score = Trials._score_one
+
+    def fails_for_the_winner(self: Trials, candidate: Any, *, precise: bool) -> list[float]:
+        if precise and candidate.other_params["temperature"] == winner:
+            raise ValueError("no")
+        return score(self, candidate, precise=precise)
+
+    monkeypatch.setattr(Trials, "_score_one", fails_for_the_winner)
+    with pytest.warns(FitFailedWarning, match="1 of 8"):
+        search = small_search(grid).fit(*flowers)
+    assert search.best_params_["temperature"] != winner
+    assert search.cv_results_["error"].count("ValueError: no") == 1
+
+
+def test_what_the_best_estimator_knows_of_its_uncertainty_is_at_hand(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    search = small_search({"temperature": ["auto"]}).fit(X, few)
+    np.testing.assert_array_equal(search.predict_proba_std(X), search.best_estimator_.predict_proba_std(X))
+    np.testing.assert_array_equal(search.predict_uncertainty(X).total, search.best_estimator_.predict_uncertainty(X).total)
+    assert not hasattr(search, "predict_interval")
+    regression = RepresentationSearch(MarginalizedRegressor(GPSSL(2), n_draws=2), {"temperature": ["auto"]}, random_state=0).fit(X, X[:, 0])
+    np.testing.assert_array_equal(regression.predict_std(X), regression.best_estimator_.predict_std(X))
+    assert regression.predict_interval(X, coverage=0.5).shape == (150, 2)

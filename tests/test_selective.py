@@ -265,6 +265,14 @@ POPULATIONS = {
 
 
 @pytest.mark.filterwarnings("ignore:No threshold holds")
+def test_the_promise_is_used_up_where_there_is_one_threshold_to_test() -> None:
+    """22 rows of one certainty pass at 10 % without an error: P = 0.899²² = 0.096 for a risk of 0.101, just below the promised 0.1."""
+    population, rng = Population((0.9, 0.9, 1, 0.101, 0.101)), np.random.default_rng(0)
+    n_exceeded = sum(risk_controlled_threshold(*population.draw(22, rng), 0.1, 0.9, labels=[0, 1]) < np.inf for _ in range(2000))
+    assert 0.08 * 2000 < n_exceeded <= binom.ppf(0.999, 2000, 0.1)
+
+
+@pytest.mark.filterwarnings("ignore:No threshold holds")
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_true_risk_exceeds_the_target_as_rarely_as_promised(name: str) -> None:
     """In 2,000 data sets at confidence 0.8, up to the 99.9 % quantile of a binomial count with the promised rate of 0.2."""

@@ -93,6 +93,7 @@ class FunctionDraws:
         self._seed = seed
         self._rng = np.random.default_rng([seed, 1])
         self._known: dict[int, int] = {}
+        self._n_settled: int | None = None
         self._rows: NDArray[Any] | None = None
         self._whitened = np.empty((features.n_points, 0))
         self._factor = np.empty((0, 0))
@@ -103,6 +104,10 @@ class FunctionDraws:
         rows = self._prepare(X)
         values = self._features.project(rows, self._directions) + self._residual(rows)
         return values.reshape(len(rows), self.n_draws, self.n_components).swapaxes(0, 1)
+
+    def settle(self) -> None:
+        """From now on, `one_row_at_a_time` is given the rows seen so far and no others, whatever the functions are called with."""
+        self._n_settled = len(self._known)
 
     def one_row_at_a_time(self, X: Any) -> Array:
         """The functions at each row by itself, given the rows that they were called with before; nothing is remembered. [S, n, J]
@@ -115,7 +120,7 @@ class FunctionDraws:
         values = self._features.project(rows, self._directions)
         noise = np.random.default_rng([self._seed, 2]).standard_normal(values.shape[1])
         for block in row_blocks(len(rows), 500):
-            mean, std = self._given_known(rows[block])
+            mean, std = self._given_known(rows[block], self._n_settled)
             values[block] += mean + std[:, None] * noise
         return values.reshape(len(rows), self.n_draws, self.n_components).swapaxes(0, 1)
 
@@ -161,20 +166,20 @@ class FunctionDraws:
         self._whitened = np.hstack([self._whitened, whitened])
         self._known.update({int(value): n_old + i for i, value in enumerate(hashes)})
 
-    def _given(self, X: NDArray[Any], whitened: Array) -> Array:
-        """Covariance of the residual at X with the independent noise behind the known rows. [n known, n]"""
-        if self._rows is None:
+    def _given(self, X: NDArray[Any], whitened: Array, n_known: int | None = None) -> Array:
+        """Covariance of the residual at X with the independent noise behind the (first) known rows. [n known, n]"""
+        if self._rows is None or n_known == 0:
             return np.empty((0, len(X)))
-        cross = np.asarray(self._features.kernel(self._rows, X), dtype=np.float64) - self._whitened.T @ whitened
-        return solve_triangular(self._factor, cross, lower=True, check_finite=False)
+        cross = np.asarray(self._features.kernel(self._rows[:n_known], X), dtype=np.float64) - self._whitened[:, :n_known].T @ whitened
+        return solve_triangular(self._factor[:n_known, :n_known], cross, lower=True, check_finite=False)
 
-    def _given_known(self, X: NDArray[Any]) -> tuple[Array, Array]:
-        """Mean [n, S J] and standard deviation [n] of the residual at each row, given its values at the known rows."""
+    def _given_known(self, X: NDArray[Any], n_known: int | None = None) -> tuple[Array, Array]:
+        """Mean [n, S J] and standard deviation [n] of the residual at each row, given its values at the (first) known rows."""
         X = in_double_precision(X)
         whitened = self._features.whitened(X)
-        given = self._given(X, whitened)
+        given = self._given(X, whitened, n_known)
         variance = self._features.residual_variance(X, whitened) - (given**2).sum(axis=0)
-        return given.T @ self._noise, np.sqrt(np.maximum(variance, 0.0))
+        return given.T @ self._noise[:n_known], np.sqrt(np.maximum(variance, 0.0))
 
     def _beyond(self, X: NDArray[Any], hashes: NDArray[np.uint64]) -> Array:
         """Residuals given the known rows, each with noise that depends on its own content alone."""

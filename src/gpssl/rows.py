@@ -19,6 +19,9 @@ Result = TypeVar("Result")
 BLOCK_ROWS = 1024
 """Rows in a block: large enough that BLAS runs at full speed, small enough that a block stays in cache."""
 
+PHASES = 10.0
+"""Phases per standard deviation: enough to be random, few enough that a small change of a row is a small change of its phase."""
+
 
 class DistinctRows(NamedTuple):
     """Distinct rows in an order that depends on their content alone."""
@@ -104,6 +107,12 @@ def _hash_object(row: Any, key: bytes) -> int:
             f"Rows of type {type(row).__name__} cannot be told apart by their content ({error}). They must be objects that can be pickled."
         ) from error
     return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=key).digest(), "little")
+
+
+def random_phases(X: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """A number in [0, 1) for each row, random but a function of the row's content; rounding errors in the row hardly move it. [n]"""
+    standard = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), np.finfo(float).tiny)
+    return standard @ np.random.default_rng([seed, 1]).normal(scale=PHASES, size=X.shape[1]) % 1.0
 
 
 def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

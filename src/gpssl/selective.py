@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from math import ceil, log, log1p
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -238,7 +238,7 @@ def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: f
 
 
 def _check_share(name: str, value: Any) -> None:
-    if not 0 < value < 1:
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ValueError(f"{name} must be a number between 0 and 1, and neither of them, got {value!r}.")
 
 

@@ -28,7 +28,8 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
 
         p(y | x) = (1/S) Σ_s p_head_s(y | f_s(x)),   f_s drawn from the posterior over representations       ("GPSSL-full")
 
-    With `n_draws=None` there is one head, on the posterior mean ("GPSSL-mean").
+    With `n_draws=None` there is one head, on the posterior mean ("GPSSL-mean"). A draw is the same function at all rows, up to 2,000
+    labelled ones (see `gpssl.posterior.FunctionDraws`).
 
     Rows without a label train the representation only. Their mark is −1 where labels are whole numbers (scikit-learn's
     convention), and None or NaN for strings, booleans and everything else.
@@ -116,10 +117,10 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         """
         check_is_fitted(self)
         has_posterior = hasattr(self.heads_, "predict_proba_variance")
-        if self.n_draws is None and not has_posterior:
+        if self.n_draws in (None, 1) and not has_posterior:
             raise ValueError(
                 f"A single representation and the head {type(self._head()).__name__}, which has no posterior, know no standard deviation. "
-                "Set n_draws, or use BayesianLogisticRegression."
+                "Raise n_draws, or use BayesianLogisticRegression."
             )
         blocks = []
         for Z in self._represent_in_blocks(X):

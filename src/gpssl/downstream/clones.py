@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from ..progress import Progress
+from ..rows import random_phases
 
 Array = NDArray[np.float64]
 
@@ -94,14 +94,22 @@ def _call(heads: Sequence[Any], method: str, Z: Array, n_jobs: int | None, **opt
 
 def _held_out_noise(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_jobs: int | None) -> float:
     """Root mean square of the residuals at rows that a head was not trained on, over folds and draws."""
-    if len(y) < 2:
+    folds = _folds_by_content(Z[0])
+    if folds.max() == 0:
         raise ValueError(
-            f"With a single labelled row, the noise around the predictions of {type(head).__name__} cannot be estimated. Label more rows, "
-            "or use BayesianLinearRegression."
+            f"n_samples=1: a single labelled row does not tell the noise around the predictions of {type(head).__name__}. Label more rows."
         )
-    residuals = []
-    for train, test in KFold(min(NOISE_FOLDS, len(y)), shuffle=True, random_state=0).split(y):
+    squares = np.zeros(len(y))
+    for fold in np.unique(folds):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         some = _check_method_params(y, dict(params), indices=train)
         heads = _fit_clones(head, Z[:, train], y[train], some, n_jobs, verbose=False)
-        residuals.append(np.array(_call(heads, "predict", Z[:, test], n_jobs)) - y[test])
-    return float(np.sqrt(np.mean(np.concatenate(residuals, axis=1) ** 2)))
+        squares[test] = ((np.array(_call(heads, "predict", Z[:, test], n_jobs)) - y[test]) ** 2).mean(axis=0)
+    return float(np.sqrt(np.average(squares, weights=params.get("sample_weight"))))
+
+
+def _folds_by_content(X: Array) -> NDArray[np.intp]:
+    """A fold for each row, whatever their order; copies of a row share theirs. [n]"""
+    distinct, place = np.unique(X, axis=0, return_inverse=True)
+    rank = np.argsort(np.argsort(random_phases(distinct, seed=0)))
+    return rank[place] % NOISE_FOLDS

@@ -50,10 +50,10 @@ def find_class_labels(y: Any) -> ClassLabels:
 
 
 def labelled_rows(y: Any) -> ClassLabels:
-    """The same for rows to be scored, where there need not be several classes."""
+    """The same for rows to be scored or shown, where there need not be several classes."""
     labels = _labels_of_rows(y)
     if len(labels.rows) == 0:
-        raise ValueError("No row has a label, so there is nothing to score.")
+        raise ValueError("No row has a label: all are marked as unlabelled (-1 for whole numbers, None or NaN otherwise).")
     return labels
 
 
@@ -129,6 +129,12 @@ def _tidy(labels: NDArray[Any]) -> NDArray[Any]:
     """Labels of one kind as an array of this kind, although None or NaN among them had made it one of objects."""
     if labels.dtype.kind != "O" or len(labels) == 0:
         return labels
+    kinds = sorted({type(label).__name__ for label in labels})
+    if len(kinds) > 1 and "str" in kinds:
+        raise ValueError(
+            f"y mixes labels of several kinds ({', '.join(kinds)}). Where labels are strings, mark rows without one by None or NaN, not "
+            "by -1."
+        )
     tidy = np.array(labels.tolist())
     strings = tidy.dtype.kind == "U" and all(isinstance(label, str) for label in labels)
     return tidy if tidy.ndim == 1 and (tidy.dtype.kind in "iufb" or strings) else labels

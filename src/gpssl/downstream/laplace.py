@@ -116,8 +116,9 @@ class _Newton:
     mean       v − ½ Λ⁻¹ t,  t = Σ_n w_n Hᵀc_n x_nᵀ,  c_k = p_k (q_k − Σ_l p_l q_l),  q_k = (e_k − p)ᵀ S_n (e_k − p)
 
     The precision is the maximum of evidence times hyperprior (α₀, c: `HYPERPRIOR_PRECISION` and `_COUNT`) as far as the curvature of the
-    likelihood does not change with α (MacKay, 1992). It is solved along with the steps. In the mean, S_n [K, K] is the covariance of the logits at row n; t is the third derivative of ℓ
-    contracted with Λ⁻¹ (Tierney and Kadane, 1986). Rows are the last axis of arrays where possible: the innermost loops are then long.
+    likelihood does not change with α (MacKay, 1992). It is solved along with the steps. In the mean, S_n [K, K] is the covariance of the
+    logits at row n; t is the third derivative of ℓ contracted with Λ⁻¹ (Tierney and Kadane, 1986). Rows are the last axis of arrays where
+    possible: the innermost loops are then long.
     """
 
     def __init__(self, Z: Array, labels: Labels, precision: float | None) -> None:
@@ -153,10 +154,12 @@ class _Newton:
                 break
             n_iterations += unfinished
             self._move(step, decrement)
+        else:  # the steps ran out, and the last was taken
+            hessian, step = self._hessian(), np.zeros_like(self.v)
         precision = self._with_prior(hessian)
         covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
         # The last step is there already, and squares the distance to the mode.
-        mode = self.v - step * ~unfinished[:, None, None]
+        mode = self.v - step
         mean = mode + self._shift(covariance)
         return Laplace(self.center, mode, mean, covariance, self.alpha, self._log_evidence(precision), n_iterations, ~unfinished)
 

@@ -17,6 +17,9 @@ Array = NDArray[np.float64]
 LOG_RATIO_RANGE = (-12.0, 12.0)
 """Where log10 of the ratio of precisions may lie, in units of the mean eigenvalue of the features."""
 
+LOG_RATIO_WIDTH = 4.0
+"""Standard deviation of the prior on the same."""
+
 NOISE_FLOOR = 1e-10
 """Fraction of the targets' variance that is always taken for noise: keeps the evidence finite where the fit is perfect."""
 
@@ -56,10 +59,14 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     y = b + wᵀx + N(0, 1/β),  w ~ N(0, I/α),  b with a flat prior. With λ = α/β and centred X and y of total weight n,
 
-        log p(y | λ) = −½ log|I + XXᵀ/λ| − ½(n − 1) log R(λ) + constant,   R = yᵀ(I + XXᵀ/λ)⁻¹y,   β = (n − 1) / R
+        log p(y | λ) = −½ log|I + XXᵀ/λ| − ½(n − 1) log R(λ) + constant,   R = yᵀ(I + XXᵀ/λ)⁻¹y
 
-    is maximised over λ, by a singular value decomposition, a grid and golden sections. As a head of `MarginalizedRegressor` it is
-    trained for all draws at once. scikit-learn's `BayesianRidge` looks for the same maximum by fixed-point iterations, from one start.
+    is maximised over λ (with a prior on log λ four decades wide, for rows that tell nothing about it), by a singular value decomposition, a
+    grid and golden sections. 1/β is its posterior mean for the prior β⁻¹, which is R / (n − 3): with few rows the noise may well be larger
+    than it looks. (With three rows or fewer that mean is infinite, and R stands for it.)
+
+    As a head of `MarginalizedRegressor` it is trained for all draws at once. scikit-learn's `BayesianRidge` looks for the same maximum by
+    fixed-point iterations, from one start, and takes the likeliest noise.
 
     Attributes
     ----------
@@ -93,8 +100,10 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         y = np.asarray(y, dtype=np.float64)
         weight = check_weights(sample_weight, Z[0])
         total = weight.sum()
+        if total <= 1:
+            raise ValueError("n_samples=1: a single target tells nothing about the noise around it. Give at least two rows a target.")
         intercept = float(weight @ y / total)
-        scale = float(np.sqrt(weight @ (y - intercept) ** 2 / total)) or 1.0
+        scale = float(np.sqrt(weight @ (y - intercept) ** 2 / total)) or abs(intercept) or 1.0
         center = weight @ Z / total
         eye = np.eye(Z.shape[2])
         centred = Z - center[:, None, :]
@@ -105,7 +114,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         unexplained = root * target - (left @ projections[:, :, None])[:, :, 0]
         problem = _Evidence(singular**2, projections, (unexplained**2).sum(axis=1), max(total - 1, 1.0))
         ratio = problem.best_ratio()
-        noise = scale**2 * problem.misfit(ratio) / problem.degrees
+        noise = scale**2 * problem.misfit(ratio) / max(total - 3, 1.0)
         shrunk = 1 / (problem.eigenvalues + ratio[:, None])
         return LinearHeads(
             center=center,
@@ -147,21 +156,27 @@ class _Evidence:
         left = ratio[:, None] / (self.eigenvalues + ratio[:, None])
         return self.unexplained + (self.projections**2 * left).sum(axis=1) + NOISE_FLOOR * (self.degrees + 1)
 
-    def value(self, ratio: Array) -> Array:
-        """−½ Σ log(1 + e/λ) − ½(n − 1) log R(λ). [S]"""
+    def value(self, log_ratio: Array) -> Array:
+        """−½ Σ log(1 + e/λ) − ½(n − 1) log R(λ), and the prior. [S]"""
+        ratio = self.unit * 10**log_ratio
         volume = np.log1p(self.eigenvalues / ratio[:, None]).sum(axis=1)
-        return -0.5 * volume - 0.5 * self.degrees * np.log(self.misfit(ratio))
+        return -0.5 * volume - 0.5 * self.degrees * np.log(self.misfit(ratio)) - 0.5 * (log_ratio / LOG_RATIO_WIDTH) ** 2
+
+    @property
+    def unit(self) -> Array:
+        """Of λ: the mean eigenvalue. [S]"""
+        mean = self.eigenvalues.mean(axis=1)
+        return np.where(mean > 0, mean, 1.0)
 
     def best_ratio(self) -> Array:
-        """λ of the largest evidence. [S]"""
-        unit = np.maximum(self.eigenvalues.mean(axis=1), np.finfo(float).tiny ** 0.5)
+        """λ of the largest value. [S]"""
         grid = np.linspace(*LOG_RATIO_RANGE, 49)
-        values = np.array([self.value(unit * 10**point) for point in grid])
+        values = np.array([self.value(np.full(len(self.unexplained), point)) for point in grid])
         best = np.clip(values.argmax(axis=0), 1, len(grid) - 2)
         low, high = grid[best - 1], grid[best + 1]
         golden = (np.sqrt(5) - 1) / 2
         for _ in range(40):
             left, right = high - golden * (high - low), low + golden * (high - low)
-            rises = self.value(unit * 10**left) < self.value(unit * 10**right)
+            rises = self.value(left) < self.value(right)
             low, high = np.where(rises, left, low), np.where(rises, high, right)
-        return unit * 10 ** ((low + high) / 2)
+        return self.unit * 10 ** ((low + high) / 2)

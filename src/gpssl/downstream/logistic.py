@@ -54,7 +54,8 @@ class LogisticHeads:
     def predict_proba_variance(self, Z: Array) -> Array:
         """Variance of softmax(W x)_k over q(W), from samples. [S, n, K]"""
         unbiased: Callable[..., Any] = partial(np.var, ddof=1)
-        return self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, unbiased), len(self.classes) * self.samples_per_draw)
+        variance = self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, unbiased), len(self.classes) * self.samples_per_draw)
+        return np.minimum(variance, 0.25)  # no probability varies more
 
     @property
     def samples_per_draw(self) -> int:

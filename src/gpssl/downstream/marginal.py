@@ -106,7 +106,10 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
         seed = None if random_state is None else random_state.randint(2**31 - 1)
         self.functions_ = self.representation_.draw_functions(int(self.n_draws), random_state=seed)
         # At the labelled rows jointly: each function trains its head there, and new rows are drawn given these.
-        return self.functions_(_safe_indexing(X, labelled))
+        Z = self.functions_(_safe_indexing(X, labelled))
+        if hasattr(self.functions_, "settle"):
+            self.functions_.settle()
+        return Z
 
     def _seeded_head(self, head: Any) -> Any:
         """A clone of the head, with a seed where it has none: all draws' heads start alike."""

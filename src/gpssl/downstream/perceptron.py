@@ -15,7 +15,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
-from ..rows import hash_rows, map_on_threads, row_blocks
+from ..rows import hash_rows, map_on_threads, random_phases, row_blocks
 from ..validation import check_number, check_weights, seed_from, unchanged_on_failure
 from .labels import encode_classes
 
@@ -24,9 +24,6 @@ Shapes = tuple[tuple[int, int], tuple[int, int]]
 
 NUMBERS_AT_ONCE = 2**19
 """Draws times rows times hidden units that are treated together: enough to outweigh the calls, few enough to stay in cache."""
-
-PHASES = 1000.0
-"""Phases per standard deviation: enough to be random, few enough that a tiny change of a row is a tiny change of its phase."""
 
 
 @dataclass(frozen=True)
@@ -208,19 +205,13 @@ def arrange_rows(Z: Array, labels: NDArray[np.intp], weight: Array, validation_f
     """Merge copies of a row into one with their weights added, and hold out the first rows of each class in an order of chance."""
     keys = np.column_stack([hash_rows(Z.swapaxes(0, 1).reshape(len(labels), -1), seed), labels.astype(np.uint64)])
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(_phases(Z[0, first], seed), kind="stable")
+    order = np.argsort(random_phases(Z[0, first], seed), kind="stable")
     total, labels, first = np.bincount(inverse.ravel(), weights=weight)[order], labels[first][order], first[order]
     members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     training = total.copy()
     training[np.concatenate([rows[: int(validation_fraction * len(rows))] for rows in members])] = 0.0
     validation = total - training if not training.all() else training
     return Rows(Z[:, first], labels, training / training.sum(), validation / validation.sum())
-
-
-def _phases(X: Array, seed: int) -> Array:
-    """A number in [0, 1) for each row, at random but a function of the row's content; rounding errors in the row hardly move it. [n]"""
-    standard = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), np.finfo(float).tiny)
-    return standard @ np.random.default_rng([seed, 1]).normal(scale=PHASES, size=X.shape[1]) % 1.0
 
 
 def _standardisation(rows: Rows) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -21,7 +22,7 @@ from .marginal import Marginalized, Uncertainty
 
 Array = NDArray[np.float64]
 
-BISECTIONS = 60
+BISECTIONS = 45
 
 
 class MarginalizedRegressor(RegressorMixin, Marginalized):
@@ -40,7 +41,8 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
         fitted before, to other unlabelled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
     head
         Any regressor, by default `BayesianLinearRegression()`, which is trained for all draws at once. Of others each draw gets a clone;
-        where their `predict` does not return a standard deviation, σ is the root mean square of residuals at rows held out in five folds.
+        where their `predict` does not return a standard deviation (which should include the noise, as `BayesianRidge`'s does), σ is the
+        root mean square of residuals at rows held out in five folds.
     n_draws
         S, or None for the mean representation.
     n_jobs
@@ -99,7 +101,7 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
 
     def predict(self, X: Any) -> Array:
         """Mean of the target. [n]"""
-        return self.predict_draws(X)[0].mean(axis=0)
+        return self._reduced(X, lambda mean, _: mean.mean(axis=0))
 
     def predict_std(self, X: Any) -> Array:
         """Standard deviation of the target, noise included, by the law of total variance. [n]"""
@@ -107,8 +109,7 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
         """Variance of the target and its two parts: head (1/S) Σ_s σ_s², representation Var_s μ_s. [n] each"""
-        mean, std = self.predict_draws(X)
-        head, representation = (std**2).mean(axis=0), mean.var(axis=0)
+        head, representation = self._reduced(X, lambda mean, std: np.column_stack([(std**2).mean(axis=0), mean.var(axis=0)])).T
         return Uncertainty(head + representation, head, representation)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
@@ -116,8 +117,13 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
         check_number("coverage", coverage, Real, above=0)
         if coverage >= 1:
             raise ValueError(f"coverage must be below 1, got {coverage!r}: no interval of finite length is certain.")
-        mean, std = self.predict_draws(X)
-        return np.column_stack([_mixture_quantile(mean, std, (1 - coverage) / 2), _mixture_quantile(mean, std, (1 + coverage) / 2)])
+        levels = ((1 - coverage) / 2, (1 + coverage) / 2)
+        return self._reduced(X, lambda mean, std: np.column_stack([_mixture_quantile(mean, std, level) for level in levels]))
+
+    def _reduced(self, X: Any, reduce: Callable[[Array, Array], Array]) -> Array:
+        """A function of means and standard deviations of all draws [S, n], block by block of rows. [n, …]"""
+        check_is_fitted(self)
+        return np.concatenate([reduce(*self.heads_.predict_normal(Z)) for Z in self._represent_in_blocks(X)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R², at the rows that have a target."""

@@ -70,10 +70,6 @@ class Minimisation:
         self.start = np.concatenate([start.sizes, np.log(start.std).ravel()])
         self.unit = np.full_like(self.start, 1 / np.sqrt(2 * temperature))
 
-    def value_at_start(self) -> float:
-        """The objective where the minimisation begins."""
-        return self._evaluate(self.start / self.unit)[0]
-
     def minimise(self, max_iterations: int) -> Minimum:
         """L-BFGS from the start. Far from there the curvatures are others, so that they are measured anew after every stage."""
         self._measure_sizes(self.start)

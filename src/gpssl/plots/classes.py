@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..downstream.labels import find_class_labels
+from ..downstream.labels import labelled_rows
 from .figures import Style, style_of
 
 MAX_CLASSES = 20
@@ -25,7 +25,7 @@ def group_by_class(y: Any, n_rows: int) -> list[RowGroup]:
     """The rows of each class; those marked as unlabelled are in no group."""
     if len(y) != n_rows:
         raise ValueError(f"There are {n_rows} rows and {len(y)} labels: pass one label for each row.")
-    labels = find_class_labels(y)
+    labels = labelled_rows(y)
     classes = np.unique(labels.values)
     if len(classes) > MAX_CLASSES:
         raise ValueError(f"{len(classes)} classes cannot be told apart in a picture: join some, to at most {MAX_CLASSES}.")

@@ -2,57 +2,36 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from math import ceil
+from collections.abc import Iterator, Mapping
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.exceptions import FitFailedWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_method_params, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from .calibration import log_density
-from .downstream import MarginalizedClassifier
-from .downstream.labels import ClassLabels, find_class_labels, find_targets
-from .downstream.marginal import as_indexable, seeded
-from .estimator import GPSSL
-from .inference import Variational
-from .kernels import NeighborRBF
-from .parameters import REFITTABLE, kernel_of, method_of
-from .progress import Progress
-from .validation import check_number, unchanged_on_failure
+from ..downstream import MarginalizedClassifier, Uncertainty
+from ..downstream.labels import ClassLabels, find_class_labels, find_targets
+from ..downstream.marginal import Marginalized, SharedParams, as_indexable, seeded
+from ..estimator import GPSSL
+from ..kernels import NeighborRBF
+from ..parameters import REFITTABLE, kernel_of
+from ..validation import check_number, unchanged_on_failure
+from .trials import Candidate, Split, Trials
 
 Array = NDArray[np.float64]
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 PAPER_FOLDS = 5
 """The paper holds out 20 % of the labelled rows, which is the first of five folds."""
 
-ROUGH_DRAWS = 16
-"""Quasi-random draws that are enough to tell good settings from bad ones."""
-
-PRECISE_SHARE, LEAST_PRECISE = 0.1, 5
-"""Of many candidates, the best tenth and at least five are scored as precisely as they would be used."""
-
 NEIGHBORHOODS = (5, 10, 20)
 TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1, 1.0)
-
-
-class Candidate(NamedTuple):
-    """One setting of the representation's parameters."""
-
-    kernel_params: dict[str, Any]
-    """Those that need a pass over the data."""
-    other_params: dict[str, Any]
-    """Those that inference alone depends on."""
 
 
 class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
@@ -120,10 +99,10 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
         with unchanged_on_failure(self):
             estimator = self._seeded_estimator()
             candidates = list(self._candidates(estimator.representation))
-            labels = (find_class_labels if is_classifier(estimator) else find_targets)(y)
             X = as_indexable(X, y)
+            labels, shared = _share_labels(estimator, X, y, params)
             splits = self._splits(X, labels, stratify=is_classifier(estimator))
-            trials = _Trials(estimator, candidates, X, labels, splits, params)
+            trials = Trials(estimator, candidates, X, labels, splits, shared)
             trials.run(verbose=bool(self.verbose))
             self.n_splits_, self.cv_results_, self.best_index_ = len(splits), trials.table(), trials.best()
             self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -147,6 +126,34 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.score(X, y, sample_weight)
 
+    @available_if(lambda self: hasattr(self._estimator(), "predict_proba_std"))  # type: ignore[untyped-decorator]
+    def predict_proba_std(self, X: Any) -> Array:
+        """The standard deviation of the best estimator's probabilities. [n, K]"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba_std(X)
+
+    @available_if(lambda self: hasattr(self._estimator(), "predict_std"))  # type: ignore[untyped-decorator]
+    def predict_std(self, X: Any) -> Array:
+        """The standard deviation of the target. [n]"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_std(X)
+
+    @available_if(lambda self: hasattr(self._estimator(), "predict_interval"))  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """The best estimator's intervals. [n, 2]"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_interval(X, coverage)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """The best estimator's uncertainty and its two parts. [n] each"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_uncertainty(X)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """All metadata go to the estimator."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=type(self).__name__).add(estimator=self._estimator(), method_mapping=mapping)
+
     @property
     def classes_(self) -> NDArray[Any]:
         """The class labels."""
@@ -167,6 +174,11 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _seeded_estimator(self) -> Any:
         """A clone with the representation spelled out and a seed: candidates should differ by their parameters alone."""
+        if not isinstance(self._estimator(), Marginalized):
+            raise TypeError(
+                f"The estimator must be a MarginalizedClassifier or MarginalizedRegressor, got {type(self._estimator()).__name__}. Pass it "
+                "as their head, or use GridSearchCV."
+            )
         estimator = clone(self._estimator())
         representation = GPSSL() if estimator.representation is None else estimator.representation
         if isinstance(representation, FrozenEstimator) or not hasattr(representation, "refit"):
@@ -241,123 +253,13 @@ def deal_folds(classes: NDArray[Any], n_folds: int, random_state: np.random.Rand
     return folds
 
 
-class _Trials:
-    """Scores of candidates, on the same splits, from moments that those with the same kernel share."""
-
-    def __init__(
-        self,
-        estimator: Any,
-        candidates: Sequence[Candidate],
-        X: Any,
-        labels: ClassLabels,
-        splits: Sequence[Split],
-        params: Mapping[str, Any],
-    ) -> None:
-        self.estimator = estimator
-        self.candidates = candidates
-        self.splits = splits
-        self.X, self.params = X, params
-        self.labelled, self.labels = _safe_indexing(X, labels.rows), labels.values
-        self.labelled_params = _check_method_params(X, dict(params), indices=labels.rows)
-        self.bases: dict[str, GPSSL] = {}
-        self.scores = np.full((len(candidates), len(splits)), np.nan)
-        self.precise = np.zeros(len(candidates), dtype=bool)
-        self.warnings = [""] * len(candidates)
-        self.failures: dict[int, Exception] = {}
-
-    def run(self, *, verbose: bool) -> None:
-        """Score all candidates, roughly if they are many, and the best of them precisely."""
-        n_precise = max(LEAST_PRECISE, ceil(PRECISE_SHARE * len(self.candidates)))
-        if len(self.candidates) > n_precise:
-            self._score(range(len(self.candidates)), precise=False, verbose=verbose)
-            order = np.argsort(-self.scores.mean(axis=1), kind="stable")  # failures, which are NaN, come last
-            self._score([int(place) for place in order[:n_precise] if place not in self.failures], precise=True, verbose=verbose)
-        else:
-            self._score(range(len(self.candidates)), precise=True, verbose=verbose)
-        self._tell_failures()
-
-    def _score(self, places: Sequence[int], *, precise: bool, verbose: bool) -> None:
-        task = "selection" if precise else "selection, roughly"
-        progress = Progress(task, len(places), enabled=verbose, unit="candidates")
-        for place in places:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                try:
-                    self.scores[place] = self._score_one(self.candidates[place], precise=precise)
-                except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as failure:
-                    self.failures[place] = failure
-            self.warnings[place] = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
-            self.precise[place] = precise
-            progress.advance(1)
-        progress.finish()
-
-    def _score_one(self, candidate: Candidate, *, precise: bool) -> list[float]:
-        params = dict(candidate.other_params)
-        base = self._base(candidate.kernel_params)
-        method = method_of(params.get("inference", base.inference))
-        if isinstance(method, Variational) and not precise:
-            params["inference"] = clone(method).set_params(precise=False, n_draws=min(ROUGH_DRAWS, method.n_draws))
-        model = clone(self.estimator).set_params(representation=FrozenEstimator(base.refit(**params)))
-        return [_score(model, self.labelled, self.labels, split, self.labelled_params) for split in self.splits]
-
-    def _base(self, kernel_params: Mapping[str, Any]) -> GPSSL:
-        """Kernel, inducing points and moments, without inference: `partial_fit` leaves that to whoever asks."""
-        key = joblib.hash(dict(kernel_params))
-        if key not in self.bases:
-            weights = {name: value for name, value in self.params.items() if name == "sample_weight"}
-            self.bases[key] = clone(self.estimator.representation).set_params(**kernel_params).partial_fit(self.X, **weights)
-        return self.bases[key]
-
-    def _tell_failures(self) -> None:
-        """What made all candidates fail is the user's to see; what made some fail is said in a warning."""
-        failures = [self.failures[place] for place in sorted(self.failures)]
-        if len(failures) == len(self.candidates):
-            failures[0].add_note(f"All {len(failures)} candidates failed; this is the first one's error.")
-            raise failures[0]
-        if failures:
-            warnings.warn(
-                f"{len(failures)} of {len(self.candidates)} candidates failed; cv_results_['error'] says why. The first one: {failures[0]}",
-                FitFailedWarning,
-                stacklevel=4,
-            )
-
-    def best(self) -> int:
-        """The place of the best among those that were scored precisely."""
-        return int(np.nanargmax(np.where(self.precise, self.scores.mean(axis=1), np.nan)))
-
-    def table(self) -> dict[str, Any]:
-        """Columns named as in `GridSearchCV`; those that were scored precisely rank before the others."""
-        settings = [{**candidate.kernel_params, **candidate.other_params} for candidate in self.candidates]
-        columns: dict[str, Any] = {}
-        for name in dict.fromkeys(name for setting in settings for name in setting):
-            columns[f"param_{name}"] = np.empty(len(settings), dtype=object)
-            columns[f"param_{name}"][:] = [setting.get(name) for setting in settings]
-        columns["params"] = settings
-        columns.update({f"split{i}_test_score": column for i, column in enumerate(self.scores.T)})
-        mean = self.scores.mean(axis=1)
-        columns["mean_test_score"], columns["std_test_score"], columns["precise"] = mean, self.scores.std(axis=1), self.precise
-        order = np.lexsort([-np.where(np.isnan(mean), -np.inf, mean), ~self.precise | np.isnan(mean)])
-        columns["rank_test_score"] = np.empty(len(mean), dtype=int)
-        columns["rank_test_score"][order] = np.arange(1, len(mean) + 1)
-        columns["warning"] = self.warnings
-        columns["error"] = [f"{type(f).__name__}: {f}" if (f := self.failures.get(place)) else "" for place in range(len(settings))]
-        return columns
-
-
 def _with_representation(estimator: Any, params: Mapping[str, Any]) -> Any:
     return clone(estimator).set_params(representation=clone(estimator.representation).set_params(**params))
 
 
-def _score(model: Any, X: Any, y: NDArray[Any], split: Split, params: Mapping[str, Any]) -> float:
-    """Mean log-likelihood of the held-out labels, given a head trained on the others.
-
-    Rows of a class that is not among the others do not count: no candidate could know it.
-    """
-    train, test = split
-    model.fit(_safe_indexing(X, train), y[train], **_check_method_params(X, dict(params), indices=train))
-    if not is_classifier(model):
-        return float(log_density(y[test], *model.predict_draws(_safe_indexing(X, test))).mean())
-    test = test[np.isin(y[test], model.classes_)]
-    proba = model.predict_proba(_safe_indexing(X, test))
-    likelihood = proba[np.arange(len(test)), np.searchsorted(model.classes_, y[test])]
-    return float(np.log(np.maximum(likelihood, np.finfo(float).eps)).mean())
+def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[ClassLabels, SharedParams]:
+    """The labelled rows of positive weight, and what goes to the representation and to the heads."""
+    labels = (find_class_labels if is_classifier(estimator) else find_targets)(y)
+    others = {name: value for name, value in params.items() if name != "sample_weight"}
+    shared = estimator._share_params(X, labels.rows, estimator._head(), params.get("sample_weight"), others)
+    return ClassLabels(shared.labelled, labels.values[np.isin(labels.rows, shared.labelled)]), shared
