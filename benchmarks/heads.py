@@ -23,7 +23,8 @@ SAME_ACCURACY = 0.01
 
 SETTING = """\
 {n_draws} functions drawn from `GPSSL(5)` on the digits 0 to 7 (8 classes), evaluated at {n_labelled} labelled rows to train a head for
-each, and at the other rows to test; the accuracy is that of the average over heads. {more}"""
+each, and at the other rows to test; the accuracy is that of the average over heads. The features of each draw are standardised for
+all, as scikit-learn advises: without, `LogisticRegression` takes hundreds of iterations. {more}"""
 
 
 class Draws(NamedTuple):
@@ -45,6 +46,7 @@ def drawn_digits(n_draws: int, n_labelled: int) -> Draws:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # 512 inducing points leave some of the variance open, which does not matter here
         Z = GPSSL(5, random_state=0).fit(X).draw_functions(n_draws)(X)
+    Z = (Z - Z[:, :n_labelled].mean(axis=1, keepdims=True)) / Z[:, :n_labelled].std(axis=1, keepdims=True)
     return Draws(np.ascontiguousarray(Z[:, :n_labelled]), y[:n_labelled], Z[:, n_labelled:], y[n_labelled:])
 
 

@@ -29,6 +29,9 @@ HYPERPRIOR_PRECISION, HYPERPRIOR_COUNT = 0.3, 2.0
 """The prior of α is exponential with mean 0.3, in units of the features' mean variance: as if two weights of this precision had been seen.
 With one label or two per class the evidence alone, in MacKay's form, shrinks all probabilities to equality."""
 
+START = 0.1
+"""Fraction of the linear discriminant at which Newton's method begins."""
+
 LONGEST_STEP, FLATTEST_SLOPE = 3.0, 0.1
 """Of the search for the logarithm of the prior precision."""
 
@@ -132,11 +135,10 @@ class _Newton:
         # The largest array, and the costliest to allocate anew for every step.
         self.workspace = np.empty((n_draws, labels.contrasts.shape[1], n_features + 1, n_rows))
         self.by_evidence = precision is None
-        self.v = np.zeros((n_draws, labels.contrasts.shape[1], n_features + 1))
         variance = (labels.weight @ (self.X[:, :-1] ** 2).mean(axis=1).T) / labels.weight.sum()
         self.unit = np.maximum(variance, np.finfo(float).tiny ** 0.5)
         self.alpha = self.unit.copy() if precision is None else np.full(n_draws, float(precision))
-        self._first_step()
+        self.v = self._discriminant()
         self.loss, self.proba = self._evaluate(self.v)
 
     def run(self, max_iterations: int, tolerance: float) -> Laplace:
@@ -163,15 +165,21 @@ class _Newton:
         mean = mode + self._shift(covariance)
         return Laplace(self.center, mode, mean, covariance, self.alpha, self._log_evidence(precision), n_iterations, ~unfinished)
 
-    def _first_step(self) -> None:
-        """The Newton step from v = 0, where p = 1 / K and the Hessian is I ⊗ (Σ_n w_n x_n x_nᵀ / K + diag a)."""
-        one_hot, weight = self.labels.one_hot, self.labels.weight
-        error = (1 / len(one_hot) - one_hot) * weight
-        gradient = self.labels.contrasts.T @ error @ self.X.swapaxes(1, 2)
-        hessian = (weight @ self.products).reshape(len(self.v), self.v.shape[2], -1) / len(one_hot)
+    def _discriminant(self) -> Array:
+        """Where to begin: a fraction of the linear discriminant, W_k = Σ⁻¹μ_k and b_k = −½ μ_kᵀΣ⁻¹μ_k. [S, K − 1, J + 1]
 
-        hessian += self._prior() * np.eye(self.v.shape[2])
-        self.v = -np.linalg.solve(hessian, gradient.swapaxes(1, 2)).swapaxes(1, 2)
+        μ_k are the means of the classes, Σ the covariance within them, with J rows of the mean variance added. From there, the direction
+        being right and the size too small, Newton's steps grow and do not overshoot; from zero they do both.
+        """
+        n_draws, n_features = len(self.X), self.X.shape[1] - 1
+        members = self.labels.one_hot * self.labels.weight
+        counts = members.sum(axis=1)
+        means = (members / counts[:, None]) @ self.X[:, :-1].swapaxes(1, 2)
+        total = (self.labels.weight @ self.products).reshape(n_draws, n_features + 1, -1)[:, :-1, :-1]
+        within = total - (means * counts[:, None]).swapaxes(1, 2) @ means + n_features * self.unit[:, None, None] * np.eye(n_features)
+        weights = np.linalg.solve(within / counts.sum(), means.swapaxes(1, 2)).swapaxes(1, 2)
+        intercepts = -0.5 * (weights * means).sum(axis=2, keepdims=True)
+        return START * self.labels.contrasts.T @ np.concatenate([weights, intercepts], axis=2)
 
     def _evaluate(self, v: Array) -> tuple[Array, Array]:
         """−Σ_n w_n log softmax(H v x_n)_{y_n} [S], and the probabilities [S, K, n]."""
