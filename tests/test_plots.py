@@ -390,3 +390,8 @@ axes[0].figure.canvas.draw()
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_curves_without_names_get_a_sentence() -> None:
+    with pytest.raises(TypeError, match="Pass names with what they stand for"):
+        plot_risk_coverage(risk_coverage_curve([0, 1], [0.1, 0.9]))  # type: ignore[arg-type]

@@ -163,7 +163,7 @@ def test_a_class_that_a_splitter_leaves_out_of_the_training_rows_does_not_count(
 @pytest.mark.parametrize(
     ("search", "kind", "message"),
     [
-        (small_search({"neighborhood": [5]}), ValueError, "A neighborhood is a parameter of the kernel"),
+        (small_search({"neighborhood": [5]}), ValueError, "a neighborhood is a parameter of the kernel"),
         (small_search({"temperature": ["auto"]}, cv=1), ValueError, "cv must be a whole number of at least 2 folds"),
         (RepresentationSearch(MarginalizedClassifier(FrozenEstimator(GPSSL()))), TypeError, "GridSearchCV"),
         (RepresentationSearch(LogisticRegression()), TypeError, "Pass it as their head"),

@@ -214,11 +214,24 @@ def test_minus_one_is_a_class_where_the_estimator_says_so() -> None:
     assert -aurc_scorer(classifier, X, y) == pytest.approx(aurc(y, classifier.predict_proba(X)))
 
 
-def test_a_class_that_the_estimator_never_saw_is_an_error(flowers: tuple[Array, NDArray[np.str_]]) -> None:
+def test_a_class_that_the_estimator_never_saw_counts_as_an_error_and_is_told(flowers: tuple[Array, NDArray[np.str_]]) -> None:
     X, y = flowers
     classifier = LogisticRegression(max_iter=1000).fit(X, y)
-    assert aurc_scorer(classifier, X, np.full(len(y), "tulip")) == -1
-    assert augrc_scorer(classifier, X, np.full(len(y), "tulip")) == pytest.approx(-0.5)
+    with pytest.warns(UserWarning, match="300 of 300 labels are of classes that the estimator has not seen"):
+        assert aurc_scorer(classifier, X, np.full(len(y), "tulip")) == -1
+    with pytest.warns(UserWarning, match="stratified"):
+        assert augrc_scorer(classifier, X, np.full(len(y), "tulip")) == pytest.approx(-0.5)
+
+
+def test_labels_in_place_of_probabilities_get_a_sentence() -> None:
+    with pytest.raises(ValueError, match="pass the output of predict_proba, not of predict"):
+        risk_controlled_threshold(["a", "b"], ["a", "b"], 0.1)
+
+
+def test_abstentions_can_be_filled_with_any_text(flowers: tuple[Array, NDArray[np.str_]]) -> None:
+    X, y = flowers
+    predicted = predict_or_abstain(LogisticRegression(max_iter=1000).fit(X, y), X, 0.9)
+    assert "ask somebody" in predicted.filled("ask somebody").tolist()
 
 
 class Population:

@@ -30,7 +30,11 @@ PAIRS_AT_A_TIME = 2**20
 
 def check_probabilities(y: Any, proba: Any, labels: Any = None) -> tuple[NDArray[np.intp], Array]:
     """The column of each row's label, and the probabilities. [n], [n, K]"""
-    y, proba = np.asarray(y), _with_all_columns(np.asarray(proba, dtype=np.float64))
+    try:
+        values = np.asarray(proba, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError("Probabilities must be numbers: pass the output of predict_proba, not of predict.") from error
+    y, proba = np.asarray(y), _with_all_columns(values)
     _check_one_each(y, "y", proba, "proba")
     classes = _check_labels(y, proba.shape[1], labels)
     _check_distributions(proba)

@@ -115,8 +115,8 @@ def augrc(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) 
 def aurc_scorer(estimator: Any, X: Any, y: Any) -> float:
     """−AURC, for `scoring=aurc_scorer`: larger is better.
 
-    Rows without a label do not count: those marked by None, by NaN, or by −1 where −1 is not a class. A class that the estimator never
-    saw is an error.
+    Rows without a label do not count: those marked by None, by NaN, or by −1 where −1 is not a class. Rows of a class that the estimator
+    has not seen count as errors, with a warning: scikit-learn does not stratify folds where some labels are None.
     """
     return -_curve_of_estimator(estimator, X, y).aurc
 
@@ -134,6 +134,14 @@ def _curve_of_estimator(estimator: Any, X: Any, y: Any) -> RiskCoverageCurve:
         labelled &= labels != UNLABELLED
     if not labelled.any():
         raise ValueError("No row has a label: score on rows with labels, for example with a splitter that puts some into each test set.")
+    n_unseen = int((~np.isin(labels[labelled].tolist(), estimator.classes_.tolist())).sum())
+    if n_unseen > 0:
+        warnings.warn(
+            f"{n_unseen} of {labelled.sum()} labels are of classes that the estimator has not seen, and count as errors. Split so that "
+            "each class is on both sides, for example with shuffled or stratified folds.",
+            UserWarning,
+            stacklevel=3,
+        )
     wrong = predicted[labelled] != labels[labelled]
     return risk_coverage_curve_from_losses(wrong, certainty[labelled])
 
@@ -270,5 +278,7 @@ def _fallback_procedure(p_values: Array, level: float) -> NDArray[np.bool_]:
 def predict_or_abstain(classifier: Any, X: Any, threshold: float) -> np.ma.MaskedArray[Any, Any]:
     """The likeliest labels, masked where their probability is not above the threshold. [n]"""
     predicted, certainty = _predict_with_certainty(classifier, X)
+    if predicted.dtype.kind in "US":  # of any length, so that masked ones can be filled with any text
+        predicted = predicted.astype(object)
     # Not `certainty <= threshold`: a threshold or certainty that is NaN must abstain too.
     return np.ma.MaskedArray(predicted, mask=~(certainty > threshold))

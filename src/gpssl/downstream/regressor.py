@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..validation import check_number, unchanged_on_failure
+from ..validation import unchanged_on_failure
 from .clones import fit_regressors
 from .labels import find_targets
 from .linear import BayesianLinearRegression
@@ -114,9 +114,8 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Lower and upper end of the central interval that holds the target with this probability: quantiles of the mixture. [n, 2]"""
-        check_number("coverage", coverage, Real, above=0)
-        if coverage >= 1:
-            raise ValueError(f"coverage must be below 1, got {coverage!r}: no interval of finite length is certain.")
+        if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+            raise ValueError(f"coverage must be a share between 0 and 1, such as 0.9, got {coverage!r}.")
         levels = ((1 - coverage) / 2, (1 + coverage) / 2)
         return self._reduced(X, lambda mean, std: np.column_stack([_mixture_quantile(mean, std, level) for level in levels]))
 

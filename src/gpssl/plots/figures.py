@@ -65,7 +65,9 @@ def add_legend(ax: Axes, title: str | None = None) -> None:
 
 
 def check_some(methods: Mapping[str, Any], values: str) -> None:
-    """A sentence for nothing to draw."""
+    """A sentence for nothing to draw, or for something without a name."""
+    if not isinstance(methods, Mapping):
+        raise TypeError(f'Pass names with what they stand for, such as {{"GPSSL-full": {values}}}, got {type(methods).__name__}.')
     if len(methods) == 0:
         raise ValueError(f"There is nothing to draw: pass at least one name with its {values}.")
 

@@ -197,8 +197,8 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
             unknown = sorted(set(params) - set(known))
             if unknown:
                 raise ValueError(
-                    f"{type(representation).__name__} has no parameter {', '.join(unknown)}, but {', '.join(known)}. A neighborhood is a "
-                    'parameter of the kernel: {"kernel": [NeighborRBF(5), NeighborRBF(10)]}.'
+                    f"{type(representation).__name__} has no parameter {', '.join(unknown)}, but {', '.join(known)}. Names have "
+                    'no prefix here, and a neighborhood is a parameter of the kernel: {"kernel": [NeighborRBF(5), NeighborRBF(10)]}.'
                 )
             yield Candidate(
                 {name: value for name, value in params.items() if name not in REFITTABLE},
