@@ -76,6 +76,14 @@ def test_a_failed_fit_leaves_the_fitted_model(flowers: tuple[Array, NDArray[np.i
     np.testing.assert_array_equal(classifier.predict_proba(flowers[0]), before)
 
 
+def test_a_second_fit_leaves_nothing_of_the_first(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    classifier = MarginalizedClassifier(GPSSL(2), n_draws=3, random_state=0).fit(pd.DataFrame(X, columns=list("abcd")), few)
+    classifier.set_params(n_draws=None).fit(X, few)
+    assert not hasattr(classifier, "functions_")
+    assert not hasattr(classifier, "feature_names_in_")
+
+
 def test_pickled_models_predict_the_same(flowers: tuple[Array, NDArray[np.intp]]) -> None:
     classifier = MarginalizedClassifier(GPSSL(2), n_draws=3, random_state=0).fit(*flowers)
     before = classifier.predict_proba(flowers[0] + 0.1)

@@ -95,7 +95,7 @@ class Laplace:
 
 
 def fit_laplace(Z: Array, labels: Labels, precision: float | None, *, max_iterations: int, tolerance: float) -> Laplace:
-    """The approximation for each of S sets of features, Z [S, n, J]; without a precision, that of the largest evidence."""
+    """The approximation for each of S sets of features, Z [S, n, J]; without a precision, one that is found from the evidence."""
     n_draws, n_rows, n_features = Z.shape
     n_weights = labels.contrasts.shape[1] * (n_features + 1)
     blocks = blocks_of_draws(n_draws, max(n_weights**2, n_rows * n_weights))

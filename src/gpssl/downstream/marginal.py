@@ -97,8 +97,9 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
         """Fit the representation to all rows, and evaluate it at the labelled ones. [S, n labelled, J]"""
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         self.representation_ = seeded(clone(self._representation()), random_state).fit(X, None, **params)
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("functions_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)  # of an earlier fit
+        for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.representation_, name):
                 setattr(self, name, getattr(self.representation_, name))
         if self.n_draws is None:
