@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from gpssl import GPSSL, MarginalizedClassifier
+from gpssl.downstream import BayesianLinearRegression
 from representations import frozen_full
 
 Array = NDArray[np.float64]
@@ -91,6 +92,7 @@ def test_labels_that_cannot_be_learnt_from_get_a_sentence(
         ({"n_draws": 0}, ValueError, "n_draws must be a whole number of at least 1 or None"),
         ({"n_draws": 2.5}, ValueError, "n_draws must be a whole number"),
         ({"head": LinearSVC()}, TypeError, "has no predict_proba"),
+        ({"head": BayesianLinearRegression()}, TypeError, "has no predict_proba"),
         ({"representation": PCA(2)}, TypeError, "has no draw_functions"),
         ({"representation": make_pipeline(StandardScaler(), GPSSL(2))}, TypeError, "pipeline around this estimator"),
     ],

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.datasets import load_diabetes
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import BayesianRidge, Ridge
+from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
 from gpssl import GPSSL, MarginalizedRegressor
 from gpssl.calibration import interval_coverage
-from gpssl.downstream import BayesianLinearRegression
+from gpssl.downstream import BayesianLinearRegression, BayesianLogisticRegression
 from representations import Certain, run_checks
 
 Array = NDArray[np.float64]
@@ -93,6 +93,12 @@ def test_draws_without_a_noise_of_their_own_get_that_of_held_out_residuals(sugar
 def test_targets_that_cannot_be_learnt_from_get_a_sentence(sugar: tuple[Array, Array], y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MarginalizedRegressor(n_draws=2).fit(sugar[0], y)
+
+
+@pytest.mark.parametrize("head", [BayesianLogisticRegression(), LogisticRegression()])
+def test_a_classifier_as_head_gets_a_sentence(sugar: tuple[Array, Array], head: Any) -> None:
+    with pytest.raises(TypeError, match="use MarginalizedClassifier"):
+        MarginalizedRegressor(GPSSL(2), head, n_draws=2).fit(*sugar)
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, -0.5, 2])

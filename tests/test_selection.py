@@ -214,9 +214,10 @@ def test_defaults_try_neighborhoods_and_temperatures_and_leave_another_kernel_al
 
 
 def test_settings_of_inference_are_kept_but_for_their_last_digits(flowers: tuple[Array, NDArray[np.intp]]) -> None:
-    search = small_search({"inference": [Variational(32), "mode"]}).fit(*flowers)
+    search = small_search({"inference": [Variational(32)], "temperature": [0.01, 0.03, 0.1, 0.3, 1.0, "auto"]}).fit(*flowers)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.best_params_["inference"] in search.cv_results_["param_inference"]
+    used = search.best_estimator_.representation_.inference
+    assert (used.n_draws, used.precise) == (32, True)
 
 
 def test_weights_reach_representation_and_head(flowers: tuple[Array, NDArray[np.intp]]) -> None:
@@ -242,12 +243,19 @@ def test_rows_of_weight_zero_do_not_count_and_weight_two_is_the_row_twice_in_sco
     for first_two in ([1.0, 1.0], [1.0, 1e-12], [1e-12, 1.0], [3.0, 1.0]):
         weight = np.ones(150)
         weight[labelled[:2]] = first_two
-        # The representation must not see the weights, or it would change, too.
-        frozen = MarginalizedClassifier(GPSSL(2, random_state=0), n_draws=4, random_state=0)
-        scores.append(search.set_params(estimator=frozen).fit(X, few, sample_weight=weight).cv_results_["mean_test_score"][0])
+        # The representation sees the weights, too, but two rows of 150 hardly move it.
+        estimator = MarginalizedClassifier(GPSSL(2, random_state=0), n_draws=4, random_state=0)
+        scores.append(search.set_params(estimator=estimator).fit(X, few, sample_weight=weight).cv_results_["mean_test_score"][0])
     both, first, second, thrice = scores
     assert both == pytest.approx((first + second) / 2, abs=0.02)
     assert thrice == pytest.approx((3 * first + second) / 4, abs=0.02)
+
+
+def test_a_splitter_that_holds_out_a_whole_class_gets_a_sentence(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+    X, few = flowers
+    by_class = PredefinedSplit(np.where(few[few >= 0] == 2, 0, -1))
+    with pytest.raises(ValueError, match="puts each class on both sides"):
+        small_search({"temperature": ["auto", 1.0]}, cv=by_class).fit(X, few)
 
 
 def test_metadata_are_routed_through_the_search(flowers: tuple[Array, NDArray[np.intp]]) -> None:

@@ -153,7 +153,7 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
 
     def _head(self) -> Any:
         head = BayesianLogisticRegression() if self.head is None else self.head
-        if not (hasattr(head, "predict_proba") or hasattr(head, "fit_draws")):
+        if not hasattr(head, "predict_proba"):
             raise TypeError(
                 f"The head {type(head).__name__} has no predict_proba, and probabilities are what is averaged over draws. Wrap it in "
                 "sklearn.calibration.CalibratedClassifierCV, or choose a head that has it."

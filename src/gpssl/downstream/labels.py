@@ -14,7 +14,7 @@ UNLABELLED = -1
 """The mark of a row without a label, where labels are whole numbers; elsewhere it is None or NaN."""
 
 
-class ClassLabels(NamedTuple):
+class LabelledRows(NamedTuple):
     """The labelled rows of a table."""
 
     rows: NDArray[np.intp]
@@ -34,7 +34,7 @@ class Encoded(NamedTuple):
     """The rows of positive weight. [n used]"""
 
 
-def find_class_labels(y: Any) -> ClassLabels:
+def find_class_labels(y: Any) -> LabelledRows:
     """The rows with a label: neither None nor NaN nor, where labels are whole numbers, −1."""
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
@@ -49,7 +49,7 @@ def find_class_labels(y: Any) -> ClassLabels:
     return labels
 
 
-def labelled_rows(y: Any) -> ClassLabels:
+def labelled_rows(y: Any) -> LabelledRows:
     """The same for rows to be scored or shown, where there need not be several classes."""
     labels = _labels_of_rows(y)
     if len(labels.rows) == 0:
@@ -57,16 +57,16 @@ def labelled_rows(y: Any) -> ClassLabels:
     return labels
 
 
-def _labels_of_rows(y: Any) -> ClassLabels:
+def _labels_of_rows(y: Any) -> LabelledRows:
     values = as_labels(y)
     rows = np.flatnonzero(~missing(values))
     labels = _tidy(values[rows])
     if _are_whole_numbers(labels):
         rows, labels = rows[labels != UNLABELLED], labels[labels != UNLABELLED]
-    return ClassLabels(rows, labels)
+    return LabelledRows(rows, labels)
 
 
-def find_targets(y: Any) -> ClassLabels:
+def find_targets(y: Any) -> LabelledRows:
     """The rows with a number to predict: those that are not NaN."""
     if y is None:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
@@ -75,7 +75,7 @@ def find_targets(y: Any) -> ClassLabels:
     rows = np.flatnonzero(~np.isnan(values))
     if len(rows) == 0:
         raise ValueError("No row has a target: all of y is NaN, which marks unlabelled rows. Give some rows a number.")
-    return ClassLabels(rows, values[rows])
+    return LabelledRows(rows, values[rows])
 
 
 def encode_classes(y: Any, weight: NDArray[np.float64]) -> Encoded:
@@ -146,7 +146,7 @@ def _are_whole_numbers(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "iu"
 
 
-def _refuse_minus_one_as_a_class(labels: ClassLabels, n_rows: int) -> None:
+def _refuse_minus_one_as_a_class(labels: LabelledRows, n_rows: int) -> None:
     """Labels −1 and 1 alone are likely two classes; to take −1 for "unlabelled" would be a silent guess."""
     if len(labels.rows) < n_rows and _are_whole_numbers(labels.values) and np.all(labels.values == 1):
         raise ValueError(

@@ -115,7 +115,6 @@ class _Newton:
     Hessian    Σ_n w_n Hᵀ(diag p_n − p_n p_nᵀ)H ⊗ x_n x_nᵀ + diag a
     evidence   log p(y | α) ≈ −ℓ(v) + ½ Σ log a − ½ log |Λ|
     precision  α = (γ + c) / (Σ v² + c/α₀),  γ = Σ (1 − α (Λ⁻¹)_ii),  sums over the weights
-
     mean       v − ½ Λ⁻¹ t,  t = Σ_n w_n Hᵀc_n x_nᵀ,  c_k = p_k (q_k − Σ_l p_l q_l),  q_k = (e_k − p)ᵀ S_n (e_k − p)
 
     The precision is the maximum of evidence times hyperprior (α₀, c: `HYPERPRIOR_PRECISION` and `_COUNT`) as far as the curvature of the

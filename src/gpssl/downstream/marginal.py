@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples, check_c
 from ..estimator import GPSSL
 from ..rows import row_blocks
 from ..validation import check_number, check_weights
-from .labels import ClassLabels
+from .labels import LabelledRows
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
     # Steps of fitting
 
     def _fit(
-        self, X: Any, y: Any, labels: ClassLabels, sample_weight: Any, params: Mapping[str, Any], fit_clones: Callable[..., Any]
+        self, X: Any, y: Any, labels: LabelledRows, sample_weight: Any, params: Mapping[str, Any], fit_clones: Callable[..., Any]
     ) -> None:
         """Representation from all rows, heads from the labelled ones: all draws at once where the head can, in clones where it cannot."""
         X, head = as_indexable(X, y), self._head()

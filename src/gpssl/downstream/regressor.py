@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, is_classifier
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -131,7 +131,10 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
         return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
 
     def _head(self) -> Any:
-        return BayesianLinearRegression() if self.head is None else self.head
+        head = BayesianLinearRegression() if self.head is None else self.head
+        if is_classifier(head):
+            raise TypeError(f"The head {type(head).__name__} is a classifier: pass a regressor, or use MarginalizedClassifier.")
+        return head
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

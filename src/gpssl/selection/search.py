@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..downstream import MarginalizedClassifier, Uncertainty
-from ..downstream.labels import ClassLabels, find_class_labels, find_targets
+from ..downstream.labels import LabelledRows, find_class_labels, find_targets
 from ..downstream.marginal import Marginalized, SharedParams, as_indexable, seeded
 from ..estimator import GPSSL
 from ..kernels import NeighborRBF
@@ -205,7 +205,7 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
                 {name: value for name, value in params.items() if name in REFITTABLE},
             )
 
-    def _splits(self, X: Any, labels: ClassLabels, *, stratify: bool) -> list[Split]:
+    def _splits(self, X: Any, labels: LabelledRows, *, stratify: bool) -> list[Split]:
         """Places among the labelled rows: to train the head, and to score it."""
         if hasattr(self.cv, "split"):
             return list(self.cv.split(_safe_indexing(X, labels.rows), labels.values))
@@ -257,9 +257,9 @@ def _with_representation(estimator: Any, params: Mapping[str, Any]) -> Any:
     return clone(estimator).set_params(representation=clone(estimator.representation).set_params(**params))
 
 
-def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[ClassLabels, SharedParams]:
+def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[LabelledRows, SharedParams]:
     """The labelled rows of positive weight, and what goes to the representation and to the heads."""
     labels = (find_class_labels if is_classifier(estimator) else find_targets)(y)
     others = {name: value for name, value in params.items() if name != "sample_weight"}
     shared = estimator._share_params(X, labels.rows, estimator._head(), params.get("sample_weight"), others)
-    return ClassLabels(shared.labelled, labels.values[np.isin(labels.rows, shared.labelled)]), shared
+    return LabelledRows(shared.labelled, labels.values[np.isin(labels.rows, shared.labelled)]), shared

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from ..calibration import log_density
-from ..downstream.labels import ClassLabels
+from ..downstream.labels import LabelledRows
 from ..downstream.marginal import SharedParams
 from ..estimator import GPSSL
 from ..inference import Variational
@@ -50,7 +50,7 @@ class Trials:
         estimator: Any,
         candidates: Sequence[Candidate],
         X: Any,
-        labels: ClassLabels,
+        labels: LabelledRows,
         splits: Sequence[Split],
         shared: SharedParams,
     ) -> None:
@@ -158,6 +158,8 @@ def _score(model: Any, X: Any, y: NDArray[Any], split: Split, params: Mapping[st
     model.fit(_safe_indexing(X, train), y[train], **_check_method_params(X, dict(params), indices=train))
     if is_classifier(model):
         test = test[np.isin(y[test], model.classes_)]
+        if len(test) == 0:
+            raise ValueError("No held-out row is of a class among the training rows. Choose a splitter that puts each class on both sides.")
         proba = model.predict_proba(_safe_indexing(X, test))
         likelihood = proba[np.arange(len(test)), np.searchsorted(model.classes_, y[test])]
         values = np.log(np.maximum(likelihood, np.finfo(float).eps))
