@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from gpssl import GPSSL, MarginalizedClassifier
-from gpssl.downstream import BayesianLinearRegression
+from gpssl.downstream import BayesianLinearRegression, BayesianLogisticRegression, PerceptronClassifier
+from gpssl.selective import predict_or_abstain
 from representations import frozen_full
 
 Array = NDArray[np.float64]
@@ -108,6 +109,25 @@ def test_mean_with_a_head_that_has_no_posterior_knows_no_standard_deviation(flow
     for n_draws in (None, 1):
         with pytest.raises(ValueError, match="know no standard deviation"):
             frozen_full(ssl, LogisticRegression(), n_draws=n_draws).fit(*flowers).predict_proba_std(flowers[0])
+
+
+def test_scores_of_other_rows_get_a_sentence(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+    X, few = flowers
+    classifier = frozen_full(ssl).fit(X, few)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        classifier.score(X, few[:30])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        classifier.score(X, few, sample_weight=[1.0, 2.0])
+    with pytest.raises(TypeError, match="threshold must be a number"):
+        predict_or_abstain(classifier, X, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("head", [BayesianLogisticRegression(), BayesianLinearRegression(), PerceptronClassifier()])
+def test_features_that_are_not_of_several_draws_get_a_sentence(flowers: tuple[Array, NDArray[np.intp]], head: Any) -> None:
+    with pytest.raises(ValueError, match=r"Draws come as an array of shape \[S, n, J\]"):
+        head.fit_draws(flowers[0], flowers[1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        head.fit_draws(flowers[0][None], flowers[1][:3])
 
 
 def test_scores_without_labels_get_a_sentence(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:

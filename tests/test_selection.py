@@ -165,6 +165,7 @@ def test_a_class_that_a_splitter_leaves_out_of_the_training_rows_does_not_count(
     [
         (small_search({"neighborhood": [5]}), ValueError, "a neighborhood is a parameter of the kernel"),
         (small_search({"temperature": ["auto"]}, cv=1), ValueError, "cv must be a whole number of at least 2 folds"),
+        (small_search({"temperature": ["auto"]}, cv="five"), ValueError, "cv must be a whole number of at least 2 folds"),
         (RepresentationSearch(MarginalizedClassifier(FrozenEstimator(GPSSL()))), TypeError, "GridSearchCV"),
         (RepresentationSearch(LogisticRegression()), TypeError, "Pass it as their head"),
         (small_search({"temperature": [-1.0, 0.0]}), ValueError, "temperature must be a number above 0"),

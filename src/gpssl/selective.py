@@ -277,6 +277,8 @@ def _fallback_procedure(p_values: Array, level: float) -> NDArray[np.bool_]:
 
 def predict_or_abstain(classifier: Any, X: Any, threshold: float) -> np.ma.MaskedArray[Any, Any]:
     """The likeliest labels, masked where their probability is not above the threshold. [n]"""
+    if not isinstance(threshold, Real):
+        raise TypeError(f"threshold must be a number, such as risk_controlled_threshold finds, got {threshold!r}.")
     predicted, certainty = _predict_with_certainty(classifier, X)
     if predicted.dtype.kind in "US":  # of any length, so that masked ones can be filled with any text
         predicted = predicted.astype(object)

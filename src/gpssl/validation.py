@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
 
 LARGEST_TOTAL_WEIGHT = 1e15
 
@@ -42,6 +42,15 @@ def check_weights(sample_weight: Any, rows: NDArray[Any]) -> NDArray[np.float64]
     if not weight.sum() > 0:
         raise ValueError("All sample weights are zero: give at least some rows a positive weight.")
     return weight
+
+
+def check_draws(Z: Any, y: Any) -> NDArray[np.float64]:
+    """Features of the same rows under each draw, one label for each row. [S, n, J]"""
+    draws = check_array(Z, dtype=np.float64, allow_nd=True, ensure_2d=False)
+    if draws.ndim != 3 or not draws.size:
+        raise ValueError(f"Draws come as an array of shape [S, n, J], got {list(draws.shape)}.")
+    check_consistent_length(draws[0], y)
+    return draws
 
 
 @contextmanager

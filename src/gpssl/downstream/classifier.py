@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..validation import unchanged_on_failure
 from .clones import fit_classifiers
@@ -147,6 +147,7 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, at the rows that have a label."""
+        check_consistent_length(X, y, sample_weight)
         labels = labelled_rows(y)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
         return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..validation import check_weights
+from ..validation import check_draws, check_weights
 
 Array = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None) -> LinearHeads:
         """One head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
-        y = np.asarray(y, dtype=np.float64)
+        Z, y = check_draws(Z, y), np.asarray(y, dtype=np.float64)
         weight = check_weights(sample_weight, Z[0])
         total = weight.sum()
         if total <= 1:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..rows import hash_rows, map_on_threads, random_phases, row_blocks
-from ..validation import check_number, check_weights, seed_from, unchanged_on_failure
+from ..validation import check_draws, check_number, check_weights, seed_from, unchanged_on_failure
 from .labels import encode_classes
 
 Array = NDArray[np.float64]
@@ -135,10 +135,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
         not matter to it, except that the rows to hold out are chosen by their content in the first.
         """
         self._check_parameters()
-        draws = check_array(Z, dtype=np.float64, allow_nd=True, ensure_2d=False)
-        if draws.ndim != 3 or not draws.size:
-            raise ValueError(f"Draws come as an array of shape [S, n, J], got {list(draws.shape)}.")
-        check_consistent_length(draws[0], y)
+        draws = check_draws(Z, y)
         weight = check_weights(sample_weight, draws[0])
         classes, codes, used = encode_classes(y, weight)
         seed = seed_from(self.random_state)

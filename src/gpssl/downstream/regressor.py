@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from sklearn.base import RegressorMixin, is_classifier
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..validation import unchanged_on_failure
 from .clones import fit_regressors
@@ -126,6 +126,7 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R², at the rows that have a target."""
+        check_consistent_length(X, y, sample_weight)
         targets = find_targets(y)
         weight = None if sample_weight is None else np.asarray(sample_weight)[targets.rows]
         return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))

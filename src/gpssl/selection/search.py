@@ -207,7 +207,7 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _splits(self, X: Any, labels: LabelledRows, *, stratify: bool) -> list[Split]:
         """Places among the labelled rows: to train the head, and to score it."""
-        if hasattr(self.cv, "split"):
+        if hasattr(self.cv, "split") and not isinstance(self.cv, str):
             return list(self.cv.split(_safe_indexing(X, labels.rows), labels.values))
         if self.cv is not None:
             check_number("cv", self.cv, Integral, at_least=2, otherwise="folds, a splitter, or None for a single split")
