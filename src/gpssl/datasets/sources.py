@@ -1,0 +1,125 @@
+"""Where a table comes from: a folder of the user's, else OpenML through scikit-learn, else a sentence that says what to do."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import fetch_openml
+
+Array = NDArray[np.float64]
+
+FOLDER_VARIABLE = "GPSSL_DATA"
+"""The environment variable that names the user's folder."""
+
+MISSING = ("", "?")
+"""How files write a value that is not there."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The two places of a table, and how it is laid out there."""
+
+    file: str
+    """Path in the user's folder; a name that ends with .gz is of a compressed file."""
+    openml_id: int | None
+    """Number of the data set on OpenML, or None where none is known."""
+    columns: tuple[str, ...]
+    """Names of the inputs, in the order of the file. [D]"""
+    delimiter: str | None = None
+    """Between the cells of a line of the file; None for white space."""
+    header: bool = False
+    """Whether the file's first line holds names."""
+    first: int = 0
+    """Position of the first input in a line; the others follow it."""
+    target: int = -1
+    """Position of the target in a line."""
+    group: int | None = None
+    """Position of the cell that says which rows belong together."""
+    other_targets: tuple[str, ...] = ()
+    """Further targets, by their name on OpenML; they are no inputs."""
+    constants: Mapping[int, float] = field(default_factory=dict)
+    """Inputs that have one value in all rows, by their position in `columns`: OpenML may leave such columns out."""
+
+
+class Cells(NamedTuple):
+    """A table as its source has it."""
+
+    X: Array
+    """Inputs, NaN where a value is missing. [n, D]"""
+    y: NDArray[Any]
+    """Labels or targets, as text or as numbers. [n]"""
+    groups: NDArray[Any] | None
+    """The cells that say which rows belong together, where the source has them. [n]"""
+
+
+def read_source(source: Source) -> Cells:
+    """The table from the user's folder if the file is there, else from OpenML or scikit-learn's cache of it."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    path = Path(folder).expanduser() / source.file if folder else None
+    return _read_file(path, source) if path is not None and path.is_file() else _read_openml(source)
+
+
+def _read_file(path: Path, source: Source) -> Cells:
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    lines = content.decode("utf-8-sig").splitlines()
+    cells = [[cell.strip() for cell in line.split(source.delimiter)] for line in lines if line.strip()]
+    cells = cells[1:] if source.header else cells
+    last = source.first + len(source.columns)
+    inputs = [["nan" if cell in MISSING else cell for cell in row[source.first : last]] for row in cells]
+    groups = None if source.group is None else np.array([row[source.group] for row in cells])
+    return Cells(np.array(inputs, dtype=np.float64), np.array([row[source.target] for row in cells]), groups)
+
+
+def _read_openml(source: Source) -> Cells:
+    bunch = _fetch(source)
+    names = list(bunch.feature_names)
+    X = np.array(bunch.data, dtype=np.float64)
+    for name, categories in (bunch.categories or {}).items():
+        X[:, names.index(name)] = _decode(X[:, names.index(name)], categories)
+    kept = [position for position, name in enumerate(names) if name not in source.other_targets]
+    # Inputs are told by their position: OpenML spells their names in its own way, but keeps the order of the original file.
+    return Cells(_with_constants(X[:, kept], source), np.asarray(bunch.target), None)
+
+
+def _fetch(source: Source) -> Any:
+    here = f"set {FOLDER_VARIABLE} to a folder that has {source.file}"
+    if source.openml_id is None:
+        raise FileNotFoundError(f"The table was not found: {here}. No copy on OpenML is known.")
+    try:
+        # As arrays, and with the parser that does not need pandas.
+        return fetch_openml(data_id=source.openml_id, as_frame=False, parser="liac-arff", n_retries=1)
+    except (OSError, HTTPException, ValueError) as error:  # URLError, HTTPError and time-outs are OSErrors, OpenML's own a ValueError
+        raise FileNotFoundError(
+            f"The table was not found: {here}, or connect to the internet once so that scikit-learn can fetch OpenML's data set "
+            f"{source.openml_id} ({error})."
+        ) from error
+
+
+def _decode(codes: Array, categories: list[str]) -> Array:
+    """Values of a column that OpenML declares as a choice of few; the parser returns the number of each one's place in the list."""
+    values = np.array([np.nan if str(category) in MISSING else float(category) for category in categories])
+    known = ~np.isnan(codes)
+    decoded = np.full(len(codes), np.nan)
+    decoded[known] = values[codes[known].astype(int)]
+    return decoded
+
+
+def _with_constants(X: Array, source: Source) -> Array:
+    """All D columns, where those of a single value may have been left out."""
+    if X.shape[1] == len(source.columns) - len(source.constants):
+        for position, value in sorted(source.constants.items()):
+            X = np.insert(X, position, value, axis=1)
+    if X.shape[1] != len(source.columns):
+        raise ValueError(
+            f"OpenML's data set {source.openml_id} has {X.shape[1]} columns where {len(source.columns)} were expected: it has changed. Set "
+            f"{FOLDER_VARIABLE} to a folder that has {source.file}."
+        )
+    return X
