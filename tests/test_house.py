@@ -28,11 +28,16 @@ ORDER = [
     "calibration",
     "selective",
     "selection",
+    "baselines",
     "__init__",
     "datasets",
     "plots",
     "experiments",
+    "cli",
 ]
+
+
+NETWORKS = ("perceptron", "networks", "vicreg", "scarf", "simvae")
 
 
 def room(path: Path) -> str:
@@ -67,12 +72,12 @@ def test_no_import_goes_up(path: Path) -> None:
 
 def test_core_needs_only_its_dependencies() -> None:
     allowed = {"joblib", "numpy", "scipy", "sklearn", "threadpoolctl", "gpssl"}
-    core = [path for path in MODULES if room(path) not in ("plots", "experiments")]
+    core = [path for path in MODULES if room(path) not in ("plots", "experiments", "cli")]
     standard = __import__("sys").stdlib_module_names
     for path in core:
         tree = ast.parse(path.read_text())
-        # The perceptron imports PyTorch where it trains, not where it is imported.
-        for node in tree.body if path.stem == "perceptron" else ast.walk(tree):
+        # Neural networks import PyTorch where they are trained, not where they are imported.
+        for node in tree.body if path.stem in NETWORKS else ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
             for name in names:

@@ -1,0 +1,48 @@
+"""What the baselines with a kernel share: rows that suit it, and the concrete kernel that `GPSSL` would use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import Tags
+
+from ..kernels import resolve_kernel
+from ..parameters import kernel_of
+from ..rows import as_object_rows, one_blas_thread
+from ..validation import check_numeric_rows
+
+
+class KernelRows(BaseEstimator):
+    """An estimator with a parameter `kernel`, to which the default and the rules of `GPSSL` apply."""
+
+    kernel: Kernel | None
+
+    def _check_kernel(self) -> Kernel:
+        kernel = kernel_of(self.kernel)
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {self.kernel!r}.")
+        return kernel
+
+    def _resolve_kernel(self, rows: NDArray[Any], weight: NDArray[np.float64], seed: int) -> Kernel:
+        """The concrete kernel: lengthscales and the like come from all rows."""
+        with one_blas_thread():
+            return resolve_kernel(self._check_kernel(), rows, weight, seed)
+
+    def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1) -> NDArray[Any]:
+        """Numbers where the kernel works on vectors, else objects."""
+        kernel = self._check_kernel()
+        if kernel.requires_vector_input:
+            return check_numeric_rows(self, X, reset=reset, min_rows=min_rows, kernel=kernel)
+        rows = as_object_rows(X)
+        if len(rows) < min_rows:
+            raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")
+        return rows
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = bool(getattr(kernel_of(self.kernel), "requires_vector_input", True))
+        return tags

@@ -1,0 +1,241 @@
+"""Supervised Gaussian processes with the kernel of `GPSSL`: what heads on many functions drawn from the prior approach."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from ..downstream.labels import LabelledRows, check_at_least_two, find_class_labels, find_targets, labelled_rows
+from ..rows import in_double_precision
+from ..validation import seed_from, unchanged_on_failure
+from .kernel_rows import KernelRows
+
+Array = NDArray[np.float64]
+
+VARIANCE_BOUNDS = (1e-6, 1e6)
+"""Of the latent function: times what the kernel says."""
+
+NOISE_BOUNDS = (1e-6, 1e1)
+"""Of the noise in standardised targets. The lower one, a standard deviation of a thousandth of theirs, keeps the matrix invertible and
+predicted variances positive where targets follow from the rows exactly."""
+
+RESTARTS = 2
+"""Of the search for variance and noise: "all is noise" can be a second maximum of the likelihood."""
+
+
+class SupervisedGPClassifier(ClassifierMixin, KernelRows):
+    """Gaussian process classification from the labelled rows, by scikit-learn, with the kernel that `GPSSL` would use.
+
+        f ~ GP(0, σ² k),   p(y = 1 | x) = E[logistic(f(x)) | labelled rows]      (Laplace approximation; one against the rest)
+
+    All rows, with or without a label, set the lengthscale of k; it is not changed afterwards. σ² maximises the marginal likelihood, for
+    each class on its own. Rows without a label are marked as for `MarginalizedClassifier`: −1 where labels are whole numbers, else
+    None or NaN.
+
+    Parameters
+    ----------
+    kernel
+        As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
+    random_state
+        Seed for the sample of rows from which the kernel takes its lengthscale where there are many.
+
+    Attributes
+    ----------
+    classes_
+        The class labels. [K]
+    kernel_
+        The concrete kernel, without σ².
+    model_
+        scikit-learn's fitted `GaussianProcessClassifier`.
+    n_labelled_
+        Rows that trained it.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpssl.baselines import SupervisedGPClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 50, y, -1)
+    >>> clf = SupervisedGPClassifier(random_state=0).fit(X, few)
+    >>> clf.n_labelled_, clf.predict_proba(X).shape
+    (50, (569, 2))
+    """
+
+    def __init__(self, kernel: Kernel | None = None, *, random_state: Any = None) -> None:
+        self.kernel = kernel
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> SupervisedGPClassifier:
+        """Lengthscale from all rows, the rest from the labelled ones."""
+        with unchanged_on_failure(self):
+            labels = find_class_labels(y)
+            self.classes_ = np.unique(labels.values)
+            check_at_least_two(self.classes_)
+            rows, seed = _labelled_rows_and_kernel(self, X, y, labels)
+            self.model_ = GaussianProcessClassifier(_scaled(self.kernel_), random_state=seed)
+            with _bounds_are_answers():
+                self.model_.fit(rows, labels.values)
+            self.n_labelled_ = len(labels.rows)
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class. [n, K]"""
+        check_is_fitted(self)
+        return self.model_.predict_proba(in_double_precision(self._check_rows(X, reset=False)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class. [n]"""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, at the rows that have a label."""
+        check_consistent_length(X, y, sample_weight)
+        labels = labelled_rows(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
+        return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
+
+
+class SupervisedGPRegressor(RegressorMixin, KernelRows):
+    """Gaussian process regression from the rows with a target, by scikit-learn, with the kernel that `GPSSL` would use.
+
+        y = ȳ + s (f(x) + ε),   f ~ GP(0, σ² k),   ε ~ N(0, ν²)      ȳ, s: mean and standard deviation of the targets
+
+    All rows, with or without a target, set the lengthscale of k; it is not changed afterwards. σ² and ν² maximise the marginal
+    likelihood. NaN marks rows without a target.
+
+    Parameters
+    ----------
+    kernel
+        As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
+    random_state
+        Seed for the sample of rows from which the kernel takes its lengthscale where there are many, and for further starts of the search
+        for σ² and ν².
+
+    Attributes
+    ----------
+    kernel_
+        The concrete kernel, without σ² and ν².
+    model_
+        scikit-learn's fitted `GaussianProcessRegressor`.
+    n_labelled_
+        Rows that trained it.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gpssl.baselines import SupervisedGPRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 100, y, np.nan)
+    >>> reg = SupervisedGPRegressor(random_state=0).fit(X, few)
+    >>> reg.predict(X).shape, reg.predict_std(X).shape
+    ((442,), (442,))
+    """
+
+    def __init__(self, kernel: Kernel | None = None, *, random_state: Any = None) -> None:
+        self.kernel = kernel
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> SupervisedGPRegressor:
+        """Lengthscale from all rows, the rest from those with a target."""
+        with unchanged_on_failure(self):
+            targets = find_targets(y)
+            rows, seed = _labelled_rows_and_kernel(self, X, y, targets)
+            kernel = _scaled(self.kernel_) + WhiteKernel(0.1, NOISE_BOUNDS)
+            self.model_ = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=seed)
+            with _bounds_are_answers():
+                self.model_.fit(rows, targets.values)
+            self.n_labelled_ = len(targets.rows)
+        return self
+
+    def predict_draws(self, X: Any) -> tuple[Array, Array]:
+        """Mean and standard deviation as those of a mixture of one, as `MarginalizedRegressor` gives them. [1, n] each"""
+        check_is_fitted(self)
+        mean, std = self.model_.predict(in_double_precision(self._check_rows(X, reset=False)), return_std=True)
+        return mean[None], std[None]
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the target. [n]"""
+        check_is_fitted(self)
+        return self.model_.predict(in_double_precision(self._check_rows(X, reset=False)))
+
+    def predict_std(self, X: Any) -> Array:
+        """Standard deviation of the target, noise included. [n]"""
+        return self.predict_draws(X)[1][0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², at the rows that have a target."""
+        check_consistent_length(X, y, sample_weight)
+        targets = find_targets(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[targets.rows]
+        return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
+
+
+def _labelled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: LabelledRows) -> tuple[NDArray[Any], int]:
+    """Resolve the kernel on all rows; the labelled ones, and the seed."""
+    rows = in_double_precision(estimator._check_rows(X, reset=True))
+    check_consistent_length(rows, y)
+    seed = seed_from(estimator.random_state)
+    estimator.kernel_ = estimator._resolve_kernel(rows, np.ones(len(rows)), seed)
+    return rows[labels.rows], seed
+
+
+def _scaled(kernel: Kernel) -> Kernel:
+    """σ² k, with σ² to be found and k as it is."""
+    return ConstantKernel(1.0, VARIANCE_BOUNDS) * FixedKernel(clone(kernel))
+
+
+@contextmanager
+def _bounds_are_answers() -> Iterator[None]:
+    """Without scikit-learn's warning that a parameter lies at its bound.
+
+    Labels that the rows do not explain, or explain completely, have their maximum there: the bounds are part of the model.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The optimal value found for", ConvergenceWarning)
+        yield
+
+
+class FixedKernel(Kernel):
+    """A kernel with nothing to be optimised in it, which need not know its gradient."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """k(X, Y), and its gradient by no parameters. [n, m] and [n, n, 0]"""
+        values = np.asarray(self.kernel(X) if Y is None else self.kernel(X, Y), dtype=np.float64)
+        return (values, np.empty((*values.shape, 0))) if eval_gradient else values
+
+    def diag(self, X: Any) -> Array:
+        """k(x, x). [n]"""
+        return self.kernel.diag(X)
+
+    def is_stationary(self) -> bool:
+        """As the kernel is."""
+        return self.kernel.is_stationary()
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """As the kernel does."""
+        return self.kernel.requires_vector_input
+
+    def __repr__(self) -> str:
+        return f"FixedKernel({self.kernel!r})"
