@@ -12,7 +12,7 @@ class Progress:
     """A line on standard error that counts rows or steps, at most ten times a second.
 
     On a terminal the line is rewritten in place; elsewhere (a log file, a notebook's log) a new line is printed
-    every two seconds, so that a log stays readable. Silent when `enabled` is false.
+    every two seconds or more, so that a log stays readable. Silent when `enabled` is false.
     """
 
     def __init__(self, task: str, total: int, *, enabled: bool, unit: str = "rows", stream: TextIO | None = None) -> None:
@@ -32,7 +32,8 @@ class Progress:
         with self._lock:
             self.done += count
             now = time.perf_counter()
-            interval = 0.1 if self.stream.isatty() else 2.0
+            # A long run's log gets a line for each twentieth of the time that it has taken.
+            interval = 0.1 if self.stream.isatty() else max(2.0, 0.05 * (now - self._started))
             if now - self._shown >= interval:
                 self._shown = now
                 self._write(now, end="\r" if self.stream.isatty() else "\n")
@@ -46,8 +47,18 @@ class Progress:
         seconds = max(now - self._started, 1e-9)
         rate = self.done / seconds
         left = (self.total - self.done) / rate if rate > 0 else float("inf")
-        text = f"{self.task}: {self.done:,} of {self.total:,} {self.unit}, {rate:,.0f} {self.unit}/s, {left:.0f} s left"
+        text = f"{self.task}: {self.done:,} of {self.total:,} {self.unit}, {_number(rate)} {self.unit}/s, {_duration(left)} left"
         print(f"{text:<79}", end=end, file=self.stream, flush=True)
+
+
+def _number(rate: float) -> str:
+    """Whole where that says enough."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
+def _duration(seconds: float) -> str:
+    """Seconds, or minutes where there are many."""
+    return f"{seconds:.0f} s" if seconds < 180 else f"{seconds / 60:.0f} min"
 
 
 def announce(message: str, *, enabled: bool) -> None:
