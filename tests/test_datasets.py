@@ -16,7 +16,6 @@ from sklearn.utils import Bunch
 
 from gpssl.datasets import (
     CLASSIFICATION_TABLES,
-    REGRESSION_TABLES,
     even_circles,
     load_breast_cancer,
     load_classification,
@@ -245,7 +244,7 @@ def test_rows_of_mice_in_another_order_get_a_sentence(openml: Shop) -> None:
 
 
 @needs_data
-@pytest.mark.parametrize("name", [*CLASSIFICATION_TABLES[1:], *(name for name in REGRESSION_TABLES if name != "power-plant")])
+@pytest.mark.parametrize("name", [*CLASSIFICATION_TABLES[1:], *(name for name in tables.REGRESSION_SOURCES if name != "power-plant")])
 def test_both_ways_give_the_same_table(name: str, openml: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     load = load_classification if name in CLASSIFICATION_TABLES else load_regression
     table = load(name)
@@ -297,7 +296,7 @@ def test_a_table_without_a_copy_on_openml(openml: Shop) -> None:
 def test_names_that_are_none_get_a_sentence() -> None:
     with pytest.raises(ValueError, match="no table 'iris'; the names are breast_cancer, dermatology, ecoli, mice_protein"):
         load_classification("iris")
-    with pytest.raises(ValueError, match="no table 'yacht'; the names are concrete, energy, wine-quality-red"):
+    with pytest.raises(ValueError, match="no table 'yacht'; the names are diabetes, concrete, energy, wine-quality-red"):
         load_regression("yacht")
 
 
@@ -354,3 +353,9 @@ def test_circles_are_the_same_for_the_same_seed() -> None:
     np.testing.assert_array_equal(quadrant_circles(seed=4)[0], quadrant_circles(seed=4)[0])
     assert not np.array_equal(quadrant_circles(seed=4)[0], quadrant_circles(seed=5)[0])
     assert quadrants(quadrant_circles((0, 0, 0, 2000), seed=0)[0])[3] > 1500
+
+
+def test_diabetes_comes_with_scikit_learn() -> None:
+    table = load_regression("diabetes")
+    assert (table.X.shape, table.y.dtype.kind, table.columns[:3]) == ((442, 10), "f", ("age", "sex", "bmi"))
+    assert table.X[:, 0].max() == 79.0  # in years, not scaled

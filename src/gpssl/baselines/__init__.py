@@ -2,6 +2,9 @@
 
 from .gp_prior import GPPrior
 from .kernel_pca import KernelPCA
+from .scarf import SCARF
+from .simvae import SimVAE
 from .supervised import SupervisedGPClassifier, SupervisedGPRegressor
+from .vicreg import VICReg
 
-__all__ = ["GPPrior", "KernelPCA", "SupervisedGPClassifier", "SupervisedGPRegressor"]
+__all__ = ["SCARF", "GPPrior", "KernelPCA", "SimVAE", "SupervisedGPClassifier", "SupervisedGPRegressor", "VICReg"]

@@ -1,0 +1,80 @@
+"""The command `gpssl`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+try:
+    import typer
+except ImportError:
+    sys.exit('The command gpssl needs typer: pip install "gpssl[cli,nn]".')
+
+from . import __version__
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Self-supervised learning with Gaussian processes.")
+
+
+class Target(StrEnum):
+    """What can be reproduced."""
+
+    CIRCLES = "circles"
+    UCI = "uci"
+    REGRESSION = "regression"
+    LABELS = "labels"
+    TEMPERATURE = "temperature"
+    DECISIONS = "decisions"
+    ALL = "all"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gpssl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")] = False,
+) -> None:
+    """Self-supervised learning with Gaussian processes."""
+
+
+@app.command()
+def reproduce(
+    target: Annotated[Target, typer.Argument(help="Which experiment. Labels and temperature explain the tables of uci.")],
+    output: Annotated[Path, typer.Option(help="Folder for finished pieces.")] = Path("results/reproduce"),
+    report: Annotated[Path | None, typer.Option(help="Markdown file to fill in. [default: report.md in the folder]")] = None,
+    splits: Annotated[int | None, typer.Option(min=1, help="Random splits of each table. [default: 20, quick: 2]")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of all that is random.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for as many as there are cores.")] = -1,
+    table: Annotated[list[str] | None, typer.Option(help="Only this data set; can be given several times.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few data sets, settings and draws: under a minute.")] = False,
+) -> None:
+    """Regenerate the paper's tables and figures. Finished pieces are kept: after an interruption the same command resumes."""
+    from .experiments.plan import Plan, UnknownTableError
+    from .experiments.reproduce import EXPERIMENTS
+    from .experiments.reproduce import reproduce as run
+
+    names = list(EXPERIMENTS) if target is Target.ALL else [target.value]
+    plan = Plan(splits=splits or (2 if quick else 20), seed=seed, quick=quick, tables=tuple(table) if table else None)
+    try:
+        results = run(names, plan, output, report or output / "report.md", n_jobs=jobs)
+    except (UnknownTableError, OSError, ImportError) as error:
+        raise typer.Exit(_complain(error)) from error
+    for title, text in results.tables.items():
+        typer.echo(f"\n{title}\n\n{text}")
+    typer.echo()
+    for path in results.written:
+        typer.echo(f"wrote {path}")
+
+
+def _complain(error: Exception) -> int:
+    typer.echo("\n".join([f"Error: {error}", *getattr(error, "__notes__", [])]), err=True)
+    return 1
+
+
+if __name__ == "__main__":
+    app()

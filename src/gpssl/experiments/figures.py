@@ -1,0 +1,107 @@
+"""Pictures that several experiments share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..plots.classes import group_by_class
+from ..plots.figures import GREY, frame, new_figure, style_of
+from ..selective import RiskCoverageCurve, risk_coverage_curve_from_losses
+from .ledger import Record
+from .statistics import Estimate
+
+if TYPE_CHECKING:
+    pass
+
+Array = NDArray[np.float64]
+
+PANEL = 2.9
+PANELS_IN_A_ROW = 4
+CURVE_POINTS = 200
+
+
+class Line(NamedTuple):
+    """One method: estimates at increasing places."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[Estimate]
+
+
+def save(pictures: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Each picture as NAME.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.png" for name in pictures]
+    for path, axes in zip(paths, pictures.values(), strict=True):
+        axes.get_figure(root=True).savefig(path, dpi=90)
+    return paths
+
+
+def average_curve(records: Sequence[Record]) -> RiskCoverageCurve:
+    """The risk at each coverage, averaged over splits."""
+    coverage = np.arange(1, CURVE_POINTS + 1) / CURVE_POINTS
+    risks, thresholds = [], []
+    for record in records:
+        curve = risk_coverage_curve_from_losses(1 - np.array(record["right"]), np.array(record["certainty"]))
+        # The first point that covers at least so many rows; rounding must not push full coverage over the end.
+        place = np.searchsorted(curve.coverage, coverage - 1e-9)
+        risks.append(curve.risk[place])
+        thresholds.append(curve.threshold[place])
+    return RiskCoverageCurve(np.mean(thresholds, axis=0), coverage, np.mean(risks, axis=0))
+
+
+def plot_classes(panels: Mapping[str, tuple[Array, NDArray[Any]]], wrong: Mapping[str, NDArray[np.bool_]] | None = None) -> NDArray[Any]:
+    """Rows in the plane, by name of the panel, coloured by class; rows without a label are grey, wrong predictions ringed. Axes [panels]"""
+    axes = _panels(len(panels))
+    names = sorted({str(label) for _, y in panels.values() for label in y if label is not None})
+    for ax, (title, (X, y)) in zip(axes, panels.items(), strict=False):
+        unlabelled = np.array([label is None for label in y])
+        ax.scatter(*X[unlabelled].T, s=7, color=GREY, linewidths=0)
+        for group in [] if unlabelled.all() else group_by_class(y, len(X)):
+            style = style_of(names.index(group.name))
+            ax.scatter(*X[group.rows].T, s=12, color=style.color, marker=style.marker, linewidths=0, label=group.name)
+        if wrong is not None and title in wrong:
+            ax.scatter(*X[wrong[title]].T, s=40, facecolors="none", edgecolors="black", linewidths=0.7)
+            title = f"{title}: {wrong[title].sum()} wrong"
+        ax.set(title=title, xticks=[], yticks=[])
+    _shared_legend(axes)
+    return axes
+
+
+def plot_lines(panels: Mapping[str, Sequence[Line]], *, xlabel: str, ylabel: str) -> NDArray[Any]:
+    """Lines with bands of one standard error over a logarithmic axis, a panel for each data set. Axes [panels]"""
+    axes = _panels(len(panels))
+    for ax, (title, lines) in zip(axes, panels.items(), strict=False):
+        for number, line in enumerate(lines):
+            style = style_of(number)
+            mean, error = np.array(line.y).T
+            look = {"color": style.color, "linestyle": style.line, "marker": style.marker, "markersize": 3.5, "linewidth": 1.2}
+            ax.plot(line.x, mean, label=line.name, **look)
+            ax.fill_between(line.x, mean - error, mean + error, color=style.color, alpha=0.12, linewidth=0)
+        frame(ax, xlabel=xlabel, ylabel=ylabel)
+        ax.set(title=title, xscale="log", xticks=lines[0].x, xticklabels=[f"{x:g}" for x in lines[0].x])
+        ax.minorticks_off()
+    _shared_legend(axes)
+    return axes
+
+
+def _panels(n_panels: int) -> NDArray[Any]:
+    """Axes of a new figure, a few in a row; those that are left over are hidden. [panels]"""
+    n_columns = min(n_panels, PANELS_IN_A_ROW)
+    n_rows = -(-n_panels // n_columns)
+    axes = new_figure(PANEL * n_columns, PANEL * n_rows + 0.6).subplots(n_rows, n_columns, squeeze=False).ravel()
+    for ax in axes[n_panels:]:
+        ax.set_visible(False)
+    return axes[:n_panels]
+
+
+def _shared_legend(axes: NDArray[Any]) -> None:
+    """One for all panels, below them: each name once."""
+    n_columns = min(5, 2 * len(axes))
+    entries = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    axes[0].figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=n_columns, fontsize="small")

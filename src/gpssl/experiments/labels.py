@@ -1,0 +1,87 @@
+"""Accuracy against the number of labels, from 2 to 200: where a representation learnt without labels helps.
+
+60 % of the rows train the representation, of which so many have labels; 40 % are predicted. With two labels there is nothing to choose
+settings by, so all methods have their defaults. The head is Bayesian logistic regression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ..datasets import CLASSIFICATION_TABLES, load_classification
+from ..downstream import BayesianLogisticRegression
+from .figures import Line, plot_lines, save
+from .ledger import Record, Task
+from .markdown import table
+from .methods import Grids, models
+from .plan import Plan
+from .protocol import probabilities_of
+from .splits import pool_table, split_seed
+from .statistics import Estimate
+
+N_LABELS = (2, 5, 10, 20, 50, 100, 200)
+WARM = "GPSSL-full, τ = 1"
+METHODS = ("Original", "PCA", "kernel PCA", "GPSSL-mean", "GPSSL-full", WARM, "GP-prior", "supervised GP")
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """All methods on all splits of all tables."""
+    data = plan.choose(CLASSIFICATION_TABLES, quick=("breast_cancer",))
+    return [Task(name, split, method) for split in range(plan.splits) for name in data for method in METHODS]
+
+
+def run(task: Task, plan: Plan) -> Record:
+    """The representation once, and a head for each number of labels."""
+    split = pool_table(load_classification(task.data), split_seed(plan.seed, task.split))
+    X, y = split.labelled
+    classes = np.unique(np.concatenate([y, split.test.y]))
+    grids = Grids(neighborhoods=(10,), temperatures=(1.0 if task.method == WARM else "auto",), n_draws=20 if plan.quick else 100)
+    method = "GPSSL-full" if task.method == WARM else task.method
+    (model,) = models(method, split.unlabelled, grids, split.seed, head=BayesianLogisticRegression())
+    order = two_classes_first(y)
+    accuracies = {}
+    for n_labels in N_LABELS[:4] if plan.quick else N_LABELS:
+        few = order[:n_labels]
+        proba = probabilities_of(clone(model.estimator).fit(X[few], y[few]), split.test.X, classes)
+        accuracies[str(n_labels)] = float((classes[proba.argmax(axis=1)] == split.test.y).mean())
+    return {"accuracy": accuracies}
+
+
+def two_classes_first(y: NDArray[Any]) -> NDArray[np.intp]:
+    """The rows in their order, which is one of chance, but with the first row of another class second: two labels should be two classes."""
+    other = int(np.flatnonzero(y != y[0])[0])
+    rest = np.delete(np.arange(1, len(y)), other - 1)
+    return np.concatenate([[0, other], rest])
+
+
+def report(records: Sequence[Record]) -> dict[str, str]:
+    """For each table, mean accuracy and standard error by method and number of labels."""
+    return {f"labels {data}": _table(lines) for data, lines in _lines(records).items()}
+
+
+def _table(lines: Sequence[Line]) -> str:
+    header = ["labels", *(f"{n:.0f}" for n in lines[0].x)]
+    return table(header, [[line.name, *(f"{mean:.3f} ± {error:.3f}" for mean, error in line.y)] for line in lines])
+
+
+def draw(records: Sequence[Record], _plan: Plan, folder: Path) -> list[Path]:
+    """One panel for each table."""
+    axes = plot_lines(_lines(records), xlabel="labels", ylabel="accuracy")
+    return save({"labels": axes[0]}, folder)
+
+
+def _lines(records: Sequence[Record]) -> dict[str, list[Line]]:
+    """Data set → one line for each method."""
+    lines: dict[str, list[Line]] = {}
+    for data, method in dict.fromkeys((record["data"], record["method"]) for record in records):
+        mine = [record["accuracy"] for record in records if (record["data"], record["method"]) == (data, method)]
+        counts = list(mine[0])
+        estimates = [Estimate.of([accuracy[count] for accuracy in mine]) for count in counts]
+        lines.setdefault(data, []).append(Line(method, [float(count) for count in counts], estimates))
+    return lines

@@ -1,0 +1,97 @@
+"""Which rows a method may see, and when: unlabelled rows, labelled rows and test rows, scaled by the unlabelled ones alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ..datasets import Table
+
+Array = NDArray[np.float64]
+
+UNLABELLED, LABELLED, TEST = 0.4, 0.2, 0.4
+"""The paper's shares (section 3.3.2)."""
+
+HELD_OUT = 0.2
+"""Of the labelled rows: those that settings are chosen by."""
+
+
+class LabelledRows(NamedTuple):
+    """Rows and their labels or targets."""
+
+    X: Array
+    y: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Split:
+    """One sample of an experiment. What is learnt may depend on everything but `test`."""
+
+    unlabelled: Array
+    """Rows that train the representation. [n, D]"""
+    validation: LabelledRows
+    """Rows that settings are chosen by: heads are trained on 80 % of them and scored on the others."""
+    labelled: LabelledRows
+    """Rows that train the final head; in the tables, the same."""
+    test: LabelledRows
+    seed: int
+    """Of everything random in this sample."""
+
+
+class Parts(NamedTuple):
+    """Row numbers."""
+
+    unlabelled: NDArray[np.intp]
+    labelled: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+def split_seed(seed: int, number: int) -> int:
+    """The seed of the split with this number: a whole number that differs between splits and between seeds."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0] // 2)
+
+
+def divide(table: Table, seed: int, *, by_group: bool = False, max_rows: int | None = None) -> Parts:
+    """The rows of the three parts, 40 : 20 : 40, by chance.
+
+    With `by_group`, all rows of a group (the 15 measurements of a mouse) are in the same part. With more than `max_rows` rows, so many are
+    drawn.
+    """
+    rng = np.random.default_rng(seed)
+    units = table.groups if by_group and table.groups is not None else np.arange(len(table.X))
+    order = rng.permutation(np.unique(units))[:max_rows]
+    ends = np.round(np.cumsum([UNLABELLED, LABELLED]) * len(order)).astype(int)
+    return Parts(*(rng.permutation(np.flatnonzero(np.isin(units, part))) for part in np.split(order, ends)))
+
+
+def split_table(table: Table, seed: int, *, by_group: bool = False, max_rows: int | None = None) -> Split:
+    """The paper's split of a table: 40 % of the rows without labels, 20 % with, 40 % to predict."""
+    return _assemble(table, divide(table, seed, by_group=by_group, max_rows=max_rows), seed)
+
+
+def pool_table(table: Table, seed: int) -> Split:
+    """60 % of the rows train the representation, and all of them have labels, of which an experiment may use some; 40 % to predict."""
+    parts = divide(table, seed)
+    pool = np.concatenate([parts.unlabelled, parts.labelled])
+    return _assemble(table, Parts(pool, pool, parts.test), seed)
+
+
+def _assemble(table: Table, parts: Parts, seed: int) -> Split:
+    """Missing values and scales come from the rows that train the representation, never from those to predict."""
+    scaler = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler()).fit(table.X[parts.unlabelled])
+    unlabelled, labelled, test = (scaler.transform(table.X[rows]) for rows in parts)
+    known = LabelledRows(labelled, table.y[parts.labelled])
+    return Split(unlabelled, known, known, LabelledRows(test, table.y[parts.test]), seed)
+
+
+def hold_out(rows: LabelledRows, seed: int) -> tuple[LabelledRows, LabelledRows]:
+    """80 % of the labelled rows, and the 20 % that settings are chosen by."""
+    order = np.random.default_rng([seed, 1]).permutation(len(rows.y))
+    cut = round((1 - HELD_OUT) * len(order))
+    return tuple(LabelledRows(rows.X[part], rows.y[part]) for part in np.split(order, [cut]))  # type: ignore[return-value]

@@ -1,0 +1,65 @@
+"""Means with standard errors, paired tests, and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata, wilcoxon
+
+Array = NDArray[np.float64]
+
+HIGHER_IS_BETTER = {
+    "accuracy": True,
+    "ROC AUC": True,
+    "AURC": False,
+    "AUGRC": False,
+    "log loss": False,
+    "ECE": False,
+    "RMSE": False,
+    "NLL": False,
+}
+
+
+class Estimate(NamedTuple):
+    """A mean over splits and its standard error."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Estimate:
+        """Of values from different splits; of a single one, the error is not known."""
+        numbers = np.asarray(values, dtype=np.float64)
+        error = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else np.nan
+        return cls(float(numbers.mean()), float(error))
+
+
+def paired_p_value(first: ArrayLike, second: ArrayLike) -> float:
+    """Wilcoxon's signed-rank test, two-sided, of values from the same splits. 1 where all are equal."""
+    difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    # Ties in a score are ties, not differences of one rounding error.
+    difference[np.abs(difference) < 1e-12] = 0.0
+    return float(wilcoxon(difference, zero_method="pratt", method="approx").pvalue) if difference.any() else 1.0
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: the i-th smallest of m is multiplied by m − i + 1, and none may be below a smaller one.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    scaled = np.asarray(p_values, dtype=np.float64)[order] * np.arange(len(order), 0, -1)
+    corrected = np.empty(len(order))
+    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return [float(value) for value in corrected]
+
+
+def average_ranks(scores: Mapping[str, ArrayLike], *, higher_is_better: bool) -> dict[str, float]:
+    """Each method's rank, 1 the best, averaged over splits and data sets. Equal scores share their ranks."""
+    values = np.array([np.asarray(column, dtype=np.float64) for column in scores.values()])
+    ranks = rankdata(-values if higher_is_better else values, axis=0)
+    return dict(zip(scores, ranks.mean(axis=1).tolist(), strict=True))
