@@ -18,7 +18,7 @@ from scipy.stats import wilcoxon
 from sklearn.metrics import roc_auc_score
 
 from gpssl.datasets import Table, load_breast_cancer
-from gpssl.experiments import circles, decisions, labels, paper, regression, reproduce, temperature, uci
+from gpssl.experiments import circles, decisions, labels, paper, regression, reproduce, scaling, temperature, uci
 from gpssl.experiments.comparison import Scores, paired_tests_table, ranks_table, scores_table, verdicts_table
 from gpssl.experiments.figures import average_curve
 from gpssl.experiments.labels import two_classes_first
@@ -67,6 +67,11 @@ def test_split_by_group_keeps_the_rows_of_a_group_together() -> None:
     assert [len(names) for names in found] == [8, 4, 8]
     assert len(set.union(*found)) == 20
     assert sum(len(part) for part in parts) == 120
+    split = split_table(mice, seed=0, by_group=True)
+    training, held_out = hold_out(split)
+    assert (len(training.y), len(held_out.y)) == (18, 6)  # three mice and one
+    assert split.groups is not None
+    assert len({group for group, row in zip(split.groups, split.labelled.X, strict=True) if (row == held_out.X).all(axis=1).any()}) == 1
 
 
 def test_large_tables_are_sampled_anew_for_each_split(cancer: Table) -> None:
@@ -97,7 +102,7 @@ def test_pool_has_labels_for_all_rows_that_train_the_representation(cancer: Tabl
 
 def test_four_fifths_of_the_labels_train_and_the_others_choose(cancer: Table) -> None:
     split = split_table(cancer, seed=0)
-    training, held_out = hold_out(split.validation, seed=0)
+    training, held_out = hold_out(split)
     assert (len(training.y), len(held_out.y)) == (90, 23)
     together = np.vstack([training.X, held_out.X])
     assert len(np.unique(together, axis=0)) == len(np.unique(split.validation.X, axis=0)) == 113
@@ -141,7 +146,7 @@ def test_best_candidate_on_held_out_labels_is_trained_on_all_labels(cancer: Tabl
     split = split_table(cancer, seed=0)
     candidates = models("GPSSL-full", split.unlabelled, replace(QUICK, n_draws=5), split.seed, head=HEAD)
     likeliest, most_accurate = learn(candidates, split, by_likelihood, by_accuracy)
-    training, held_out = hold_out(split.validation, split.seed)
+    training, held_out = hold_out(split)
     column = np.searchsorted(["benign", "malignant"], held_out.y)
     probabilities = [candidate.estimator.fit(*training).predict_proba(held_out.X) for candidate in candidates]
     likelihoods = [np.log(proba[np.arange(len(column)), column]).mean() for proba in probabilities]
@@ -345,7 +350,9 @@ def test_average_curve_of_one_split_is_its_curve() -> None:
 # Experiments, as far as the data that come with scikit-learn go
 
 
-@pytest.mark.parametrize(("experiment", "method"), [(labels, "GPSSL-full, τ = 1"), (temperature, "prior"), (decisions, "GP-prior")])
+@pytest.mark.parametrize(
+    ("experiment", "method"), [(labels, "GPSSL-full, τ = 1"), (temperature, "prior"), (decisions, "GP-prior"), (scaling, "GP-prior")]
+)
 def test_pieces_can_be_written_and_told_apart(experiment: Any, method: str) -> None:
     names = {task.method for task in experiment.tasks(SMALL)}
     assert method in names
@@ -353,7 +360,7 @@ def test_pieces_can_be_written_and_told_apart(experiment: Any, method: str) -> N
     assert json.loads(json.dumps(record, allow_nan=False)) == record
 
 
-@pytest.mark.parametrize("experiment", [circles, uci, regression, labels, temperature, decisions])
+@pytest.mark.parametrize("experiment", [circles, uci, regression, labels, temperature, scaling, decisions])
 def test_every_comparison_has_the_prior(experiment: Any) -> None:
     assert {"GP-prior", "prior"} & {task.method for task in experiment.tasks(Plan())}
 

@@ -25,6 +25,7 @@ class Target(StrEnum):
     REGRESSION = "regression"
     LABELS = "labels"
     TEMPERATURE = "temperature"
+    SCALING = "scaling"
     DECISIONS = "decisions"
     ALL = "all"
 
@@ -44,7 +45,7 @@ def options(
 
 @app.command()
 def reproduce(
-    target: Annotated[Target, typer.Argument(help="Which experiment. Labels and temperature explain the tables of uci.")],
+    target: Annotated[Target, typer.Argument(help="Which experiment. Labels, temperature and scaling explain the tables of uci.")],
     output: Annotated[Path, typer.Option(help="Folder for finished pieces.")] = Path("results/reproduce"),
     report: Annotated[Path | None, typer.Option(help="Markdown file to fill in. [default: report.md in the folder]")] = None,
     splits: Annotated[int | None, typer.Option(min=1, help="Random splits of each table. [default: 20, quick: 2]")] = None,

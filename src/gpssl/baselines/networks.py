@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -182,6 +182,12 @@ class Encoder:
             outputs[block] = hidden @ self.output_weights + self.output_bias
         return outputs
 
+    def with_unit_variance(self, rows: Rows) -> Encoder:
+        """The same outputs up to a common factor, with which their variance over the training rows is one on average."""
+        variance = self(rows.standardised * self.scale + self.center).var(axis=0).mean()
+        factor = 1 / np.sqrt(variance) if variance > 0 else 1.0
+        return replace(self, output_weights=factor * self.output_weights, output_bias=factor * self.output_bias)
+
 
 class Rows(NamedTuple):
     """Training rows in units of their columns' standard deviations."""
@@ -226,6 +232,9 @@ class NetworkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     batched: ClassVar[frozenset[str]]
     """Parameters that may differ between networks that are trained at once."""
+
+    scale_counts: ClassVar[bool]
+    """Whether the loss sees the common scale of the outputs; where it does not, their average variance is set to one."""
 
     n_components: int
     learning_rate: float
@@ -347,6 +356,7 @@ def _train(group: Sequence[Any], rows: Rows, seed: int) -> None:
         progress.advance(1)
     progress.finish()
     for network, estimator in enumerate(group):
-        estimator.encoder_ = Encoder.from_block(networks.blocks[0], network, rows)
+        encoder = Encoder.from_block(networks.blocks[0], network, rows)
+        estimator.encoder_ = encoder if estimator.scale_counts else encoder.with_unit_variance(rows)
         estimator.n_components_, estimator._seed = int(estimator.n_components), seed
         estimator.loss_ = float(losses[network].detach())

@@ -65,6 +65,7 @@ class SCARF(NetworkTransformer):
     """
 
     batched: ClassVar = frozenset({"corruption", "similarity_temperature", "learning_rate"})
+    scale_counts: ClassVar = False
 
     def __init__(
         self,

@@ -95,6 +95,7 @@ class SimVAE(NetworkTransformer):
     """
 
     batched: ClassVar = frozenset({"noise", "view_scale", "reconstruction_scale", "learning_rate"})
+    scale_counts: ClassVar = True
 
     def __init__(
         self,

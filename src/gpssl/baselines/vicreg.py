@@ -111,7 +111,7 @@ class VICReg(NetworkTransformer):
         c_I ℓ_inv(e, e′) + c_V ½ (ℓ_var(e) + ℓ_var(e′)) + c_C (ℓ_cov(e) + ℓ_cov(e′))
 
     One view is the row itself, the other is noised, anew in each step. The expander normalises what the encoder gives it: the loss does
-    not see the scale of z, which comes from the initial weights and from how far the steps have led away from them, nor its origin.
+    not see the scale of z, nor its origin. The scale is set so that the variances over the training rows are one on average.
     Training is in single precision. It needs PyTorch: pip install "gpssl[nn]".
 
     Parameters
@@ -146,6 +146,7 @@ class VICReg(NetworkTransformer):
     """
 
     batched: ClassVar = frozenset({"noise", "invariance_weight", "variance_weight", "covariance_weight", "learning_rate", "warmup_rate"})
+    scale_counts: ClassVar = False
 
     def __init__(
         self,

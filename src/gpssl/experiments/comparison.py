@@ -52,8 +52,7 @@ def scores_table(scores: Scores, data: str, published: Mapping[tuple[str, str, s
     for method in scores.methods:
         row = [method]
         for name in scores.names:
-            mean, error = scores.estimate(data, method, name)
-            cell = f"{mean:.{digits}f} ± {error:.{digits}f}"
+            cell = scores.estimate(data, method, name).text(digits)
             cell = f"**{cell}**" if method == best[name] else cell
             known = published.get((data, method, name))
             row.append(cell if known is None else f"{cell} ({known:.{digits}f})")
@@ -135,17 +134,17 @@ def verdicts_table(scores: Scores, published: Mapping[tuple[str, str, str], floa
         for name in names:
             known = published.get((data, REFERENCE, name))
             if known is not None:
-                mean, error = scores.estimate(data, REFERENCE, name)
+                estimate = scores.estimate(data, REFERENCE, name)
                 values = scores.of(data, REFERENCE, name)
                 reached = (values >= known if HIGHER_IS_BETTER[name] else values <= known).sum()
                 spread = f"{values.std(ddof=1):.3f}" if len(values) > 1 else ""
-                cells = [f"{mean:.3f} ± {error:.3f}", spread, f"{known:.3f}", _verdict(name, mean, error, known)]
+                cells = [estimate.text(), spread, f"{known:.3f}", _verdict(name, estimate, known)]
                 rows.append([data, name, *cells, f"{reached} of {len(values)}"])
     return table(["data", "score", "ours", "standard deviation of one split", "paper", "ours is", "splits that reach it"], rows)
 
 
-def _verdict(name: str, mean: float, error: float, known: float) -> str:
-    gain = mean - known if HIGHER_IS_BETTER[name] else known - mean
+def _verdict(name: str, estimate: Estimate, known: float) -> str:
+    gain = estimate.mean - known if HIGHER_IS_BETTER[name] else known - estimate.mean
     if gain >= 0:
         return "at least as good"
-    return "within two standard errors" if gain >= -2 * error else "worse"
+    return "within two standard errors" if gain >= -2 * estimate.error else "worse"

@@ -67,7 +67,7 @@ def report(records: Sequence[Record]) -> dict[str, str]:
 
 def _table(lines: Sequence[Line]) -> str:
     header = ["labels", *(f"{n:.0f}" for n in lines[0].x)]
-    return table(header, [[line.name, *(f"{mean:.3f} ± {error:.3f}" for mean, error in line.y)] for line in lines])
+    return table(header, [[line.name, *(estimate.text() for estimate in line.y)] for line in lines])
 
 
 def draw(records: Sequence[Record], _plan: Plan, folder: Path) -> list[Path]:

@@ -28,6 +28,10 @@ INTERVAL = 0.9
 """Nominal coverage of the intervals in regression."""
 
 
+VALIDATION_DRAWS = 30
+"""Functions that tell good settings from bad ones; those that are chosen get all draws."""
+
+
 class Validation(NamedTuple):
     """How a candidate does on the held-out labels, under a head trained on the others."""
 
@@ -60,7 +64,7 @@ def learn(candidates: Sequence[Model], split: Split, *criteria: Callable[[Valida
     """For each criterion, the candidate that is best by it, trained on the labelled rows. The test rows are not looked at."""
     if len(candidates) == 1:
         return [_train(candidates[0], None, split)] * len(criteria)
-    training, held_out = hold_out(split.validation, split.seed)
+    training, held_out = hold_out(split)
     validations = [validate(model.estimator, training, held_out) for model in candidates]
     chosen = [max(range(len(candidates)), key=lambda place: criterion(validations[place])) for criterion in criteria]
     learnt = {place: _train(candidates[place], validations[place], split) for place in set(chosen)}
@@ -73,7 +77,10 @@ def _train(model: Model, validation: Validation | None, split: Split) -> Learnt:
 
 def validate(estimator: Any, training: LabelledRows, held_out: LabelledRows) -> Validation:
     """Train on some labels and score on others."""
-    model = clone(estimator).fit(*training)
+    model = clone(estimator)
+    if getattr(model, "n_draws", None) is not None:
+        model.set_params(n_draws=min(model.n_draws, VALIDATION_DRAWS))
+    model.fit(*training)
     if is_regressor(model):
         return Validation(float(log_density(held_out.y, *model.predict_draws(held_out.X)).mean()), np.nan)
     known = np.isin(held_out.y, model.classes_)

@@ -14,7 +14,7 @@ import joblib
 from .. import __version__
 from ..progress import Progress, announce
 from ..rows import one_blas_thread
-from . import circles, decisions, labels, regression, temperature, uci
+from . import circles, decisions, labels, regression, scaling, temperature, uci
 from .ledger import Ledger, Record, Task, task_of
 from .markdown import fill
 from .plan import Experiment, Plan
@@ -25,6 +25,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "regression": regression,
     "labels": labels,
     "temperature": temperature,
+    "scaling": scaling,
     "decisions": decisions,
 }
 

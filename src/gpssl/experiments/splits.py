@@ -42,6 +42,8 @@ class Split:
     test: LabelledRows
     seed: int
     """Of everything random in this sample."""
+    groups: NDArray[Any] | None = None
+    """Which validation rows belong together and are held out together; None where each stands for itself. [n]"""
 
 
 class Parts(NamedTuple):
@@ -70,9 +72,9 @@ def divide(table: Table, seed: int, *, by_group: bool = False, max_rows: int | N
     return Parts(*(rng.permutation(np.flatnonzero(np.isin(units, part))) for part in np.split(order, ends)))
 
 
-def split_table(table: Table, seed: int, *, by_group: bool = False, max_rows: int | None = None) -> Split:
-    """The paper's split of a table: 40 % of the rows without labels, 20 % with, 40 % to predict."""
-    return _assemble(table, divide(table, seed, by_group=by_group, max_rows=max_rows), seed)
+def split_table(table: Table, seed: int, *, by_group: bool = False, max_rows: int | None = None, scaled: bool = True) -> Split:
+    """The paper's split of a table: 40 % of the rows without labels, 20 % with, 40 % to predict. Columns are standardised if `scaled`."""
+    return _assemble(table, divide(table, seed, by_group=by_group, max_rows=max_rows), seed, scaled=scaled, by_group=by_group)
 
 
 def pool_table(table: Table, seed: int) -> Split:
@@ -82,16 +84,20 @@ def pool_table(table: Table, seed: int) -> Split:
     return _assemble(table, Parts(pool, pool, parts.test), seed)
 
 
-def _assemble(table: Table, parts: Parts, seed: int) -> Split:
+def _assemble(table: Table, parts: Parts, seed: int, *, scaled: bool = True, by_group: bool = False) -> Split:
     """Missing values and scales come from the rows that train the representation, never from those to predict."""
-    scaler = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler()).fit(table.X[parts.unlabelled])
+    steps = [SimpleImputer(keep_empty_features=True), *([StandardScaler()] if scaled else [])]
+    scaler = make_pipeline(*steps).fit(table.X[parts.unlabelled])
     unlabelled, labelled, test = (scaler.transform(table.X[rows]) for rows in parts)
     known = LabelledRows(labelled, table.y[parts.labelled])
-    return Split(unlabelled, known, known, LabelledRows(test, table.y[parts.test]), seed)
+    groups = table.groups[parts.labelled] if by_group and table.groups is not None else None
+    return Split(unlabelled, known, known, LabelledRows(test, table.y[parts.test]), seed, groups)
 
 
-def hold_out(rows: LabelledRows, seed: int) -> tuple[LabelledRows, LabelledRows]:
-    """80 % of the labelled rows, and the 20 % that settings are chosen by."""
-    order = np.random.default_rng([seed, 1]).permutation(len(rows.y))
-    cut = round((1 - HELD_OUT) * len(order))
-    return tuple(LabelledRows(rows.X[part], rows.y[part]) for part in np.split(order, [cut]))  # type: ignore[return-value]
+def hold_out(split: Split) -> tuple[LabelledRows, LabelledRows]:
+    """80 % of the validation rows, or of their groups, to train heads on, and the 20 % that settings are chosen by."""
+    X, y = split.validation
+    units = np.arange(len(y)) if split.groups is None else split.groups
+    order = np.random.default_rng([split.seed, 1]).permutation(np.unique(units))
+    held_out = np.isin(units, order[round((1 - HELD_OUT) * len(order)) :])
+    return LabelledRows(X[~held_out], y[~held_out]), LabelledRows(X[held_out], y[held_out])

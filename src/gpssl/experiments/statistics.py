@@ -29,6 +29,10 @@ class Estimate(NamedTuple):
     mean: float
     error: float
 
+    def text(self, digits: int = 3) -> str:
+        """The mean, and its error where that is known."""
+        return f"{self.mean:.{digits}f}" + (f" ± {self.error:.{digits}f}" if np.isfinite(self.error) else "")
+
     @classmethod
     def of(cls, values: ArrayLike) -> Estimate:
         """Of values from different splits; of a single one, the error is not known."""

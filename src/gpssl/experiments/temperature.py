@@ -79,7 +79,7 @@ def _table(records: Sequence[Record], data: str, score: str) -> str:
     rows = []
     for temperature in _names(records, "method"):
         cells = [_estimate(records, data, temperature, column, score) for column in columns]
-        rows.append([temperature, *("" if cell is None else f"{cell.mean:.3f} ± {cell.error:.3f}" for cell in cells)])
+        rows.append([temperature, *("" if cell is None else cell.text() for cell in cells)])
     return table([f"{score}: temperature", "mean", *(f"{n} draws" if n > 1 else "1 draw" for n in DRAWS)], rows)
 
 

@@ -20,7 +20,7 @@ from . import paper
 from .comparison import Scores, criteria_table, paired_tests_table, ranks_table, scores_table, settings_table, verdicts_table
 from .figures import average_curve, plot_classes, save
 from .ledger import Record, Task
-from .methods import HEAD, METHODS, QUICK, TABLES, models
+from .methods import HEAD, METHODS, QUICK, TABLES, Grids, models
 from .plan import Plan
 from .protocol import by_accuracy, by_likelihood, learn, probabilities_of, score_classification
 from .splits import Split, split_seed, split_table
@@ -49,10 +49,13 @@ def split_of(data: str, number: int, plan: Plan) -> Split:
 
 def run(task: Task, plan: Plan) -> Record:
     """Learn and predict; the predictions are kept for the pictures."""
-    split = split_of(task.data, task.split, plan)
+    return run_on(split_of(task.data, task.split, plan), task.method, QUICK if plan.quick else TABLES)
+
+
+def run_on(split: Split, method: str, grids: Grids) -> Record:
+    """One method on one split."""
     classes = np.unique(np.concatenate([split.labelled.y, split.test.y]))
-    grids = QUICK if plan.quick else TABLES
-    chosen, likeliest = learn(models(task.method, split.unlabelled, grids, split.seed, head=HEAD), split, by_accuracy, by_likelihood)
+    chosen, likeliest = learn(models(method, split.unlabelled, grids, split.seed, head=HEAD), split, by_accuracy, by_likelihood)
     proba, other = (probabilities_of(learnt.estimator, split.test.X, classes) for learnt in (chosen, likeliest))
     return {
         "scores": score_classification(split.test.y, proba, classes),
