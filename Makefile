@@ -6,7 +6,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 .PHONY: demo test bench lint format clean
 
 demo: .venv/demo-installed
-	$(BIN)/python -m gpssl.experiments.demo --output results/demo
+	$(BIN)/gpssl reproduce circles --splits 1 --output results/demo
+	$(BIN)/gpssl reproduce uci --table breast_cancer --splits 5 --output results/demo
 
 test: lint
 	$(BIN)/python -m pytest -q
@@ -27,7 +28,7 @@ clean:
 	rm -rf .venv results
 
 .venv/demo-installed: .venv/created pyproject.toml constraints.txt
-	$(INSTALL) --editable ".[cli]"
+	$(INSTALL) --editable ".[cli,nn]"
 	touch $@
 
 .venv/dev-installed: .venv/created pyproject.toml constraints.txt

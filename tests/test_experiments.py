@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import wilcoxon
 from sklearn.metrics import roc_auc_score
 
-from gpssl.datasets import Table, load_breast_cancer
+from gpssl.datasets import Table, load_breast_cancer, load_classification
 from gpssl.experiments import circles, decisions, labels, paper, regression, reproduce, scaling, temperature, uci
 from gpssl.experiments.comparison import Scores, paired_tests_table, ranks_table, scores_table, verdicts_table
 from gpssl.experiments.figures import average_curve
@@ -40,6 +40,8 @@ from gpssl.experiments.statistics import Estimate, average_ranks, holm, paired_p
 from gpssl.selective import risk_coverage_curve
 
 Array = NDArray[np.float64]
+
+needs_data = pytest.mark.skipif(not os.environ.get("GPSSL_DATA"), reason="GPSSL_DATA names no folder with the tables")
 
 SMALL = Plan(splits=1, quick=True)
 
@@ -123,7 +125,8 @@ def _poisoned(table: Table, rows: NDArray[np.intp]) -> Table:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_test_rows_touch_neither_training_nor_scaling_nor_selection(method: str, cancer: Table) -> None:
-    grids = replace(QUICK, neighborhoods=(5, 20), scarf=({"corruption": 0.3}, {"corruption": 0.6}))
+    two = tuple({"max_iterations": 50, "learning_rate": rate} for rate in (1e-3, 1e-2))
+    grids = replace(QUICK, neighborhoods=(5, 20), vicreg=two, scarf=two, simvae=two)
     answers = []
     for source in (cancer, _poisoned(cancer, divide(cancer, seed=1).test)):
         split = split_table(source, seed=1)
@@ -358,6 +361,32 @@ def test_pieces_can_be_written_and_told_apart(experiment: Any, method: str) -> N
     assert method in names
     record = experiment.run(Task("breast_cancer", 0, method), SMALL)
     assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("experiment", "data"),
+    [
+        (uci, "ecoli"),
+        (uci, "dermatology"),
+        (uci, "mice_protein_by_mouse"),
+        (regression, "naval"),
+        (labels, "ecoli"),
+        (scaling, "mice_protein"),
+    ],
+)
+def test_pieces_on_tables_with_rare_classes_missing_values_and_groups(experiment: Any, data: str) -> None:
+    record = experiment.run(Task(data, 0, "GPSSL-full"), SMALL)
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+@needs_data
+def test_mice_are_not_split_up() -> None:
+    source = load_classification("mice_protein")
+    assert source.groups is not None
+    parts = divide(source, split_seed(0, 0), by_group=True)
+    mice = [set(source.groups[part]) for part in parts]
+    assert sum(map(len, mice)) == len(set.union(*mice)) == 72
 
 
 @pytest.mark.parametrize("experiment", [circles, uci, regression, labels, temperature, scaling, decisions])

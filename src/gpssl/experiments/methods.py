@@ -64,9 +64,9 @@ CIRCLES = Grids(neighborhoods=(20, 50, 100), vicreg=_vicreg_settings((25.0, 50.0
 QUICK = Grids(
     neighborhoods=(10,),
     temperatures=("auto", 1.0),
-    vicreg=_vicreg_settings((25.0,), (0.25,))[-1:],
-    scarf=({"corruption": 0.6},),
-    simvae=({"noise": 0.25},),
+    vicreg=({"max_iterations": 200},),
+    scarf=({"max_iterations": 200},),
+    simvae=({"max_iterations": 200},),
     n_draws=20,
 )
 

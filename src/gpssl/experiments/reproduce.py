@@ -47,7 +47,8 @@ def reproduce(names: Sequence[str], plan: Plan, folder: Path, report: Path, *, n
     tasks = {name: EXPERIMENTS[name].tasks(plan) for name in names}
     pictures = report.parent / "figures"
     pictures.mkdir(parents=True, exist_ok=True)
-    blocks = {"run": _describe(names, plan)}
+    target = "all" if set(names) == set(EXPERIMENTS) else " ".join(names)
+    blocks = {f"run {target}": _describe(target, plan)}
     written = [report]
     for name in names:
         started = time.perf_counter()
@@ -94,9 +95,8 @@ def run_one(name: str, task: Task, plan: Plan) -> Record:
     return {**task._asdict(), **result, "seconds": round(time.perf_counter() - started, 3)}
 
 
-def _describe(names: Sequence[str], plan: Plan) -> str:
+def _describe(target: str, plan: Plan) -> str:
     """The command and what it ran with."""
-    target = "all" if set(names) == set(EXPERIMENTS) else " ".join(names)
     options = f"{' --quick' if plan.quick else ''} --splits {plan.splits} --seed {plan.seed}"
     tables = "".join(f" --table {name}" for name in plan.tables or ())
     versions = [f"{package} {_version(package)}" for package in ("gpssl", "numpy", "scipy", "scikit-learn", "torch")]
