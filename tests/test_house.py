@@ -37,7 +37,7 @@ ORDER = [
 ]
 
 
-NETWORKS = ("perceptron", "networks", "vicreg", "scarf", "simvae")
+NETWORKS = ("perceptron", "networks", "network_transformer", "vicreg", "scarf", "simvae")
 
 
 def room(path: Path) -> str:

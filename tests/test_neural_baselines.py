@@ -20,7 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpssl import MarginalizedClassifier
-from gpssl.baselines.networks import Block, Encoder, Networks, Rows, Shape, batches
+from gpssl.baselines.network_transformer import batches
+from gpssl.baselines.networks import Block, Encoder, Networks, Rows, Shape
 from gpssl.baselines.scarf import SCARF, corrupt, infonce_loss
 from gpssl.baselines.simvae import SimVAE, expected_log_prior
 from gpssl.baselines.vicreg import EPSILON, VICReg, covariance_loss, invariance_loss, total_loss, variance_loss

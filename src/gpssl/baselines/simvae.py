@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..validation import check_number, seed_from
-from .networks import Block, Losses, NetworkTransformer, Rows, Shape, values
+from .network_transformer import Losses, NetworkTransformer, values
+from .networks import Block, Rows, Shape
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

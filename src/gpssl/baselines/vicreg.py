@@ -8,7 +8,8 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..validation import check_number
-from .networks import Block, Losses, NetworkTransformer, Rows, Shape, values
+from .network_transformer import Losses, NetworkTransformer, values
+from .networks import Block, Rows, Shape
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
