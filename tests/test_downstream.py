@@ -26,7 +26,7 @@ from gpssl.downstream import BayesianLogisticRegression, PerceptronClassifier
 from gpssl.kernels import NeighborRBF
 from gpssl.selective import aurc
 from representations import Certain, frozen_full, run_checks
-from test_estimator import SharedLetters
+from strings import SharedLetters
 
 Array = NDArray[np.float64]
 

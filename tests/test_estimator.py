@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from gpssl import GPSSL, Moments
 from gpssl.inference import Mode, Variational
 from gpssl.kernels import NeighborRBF
+from strings import SharedLetters
 
 Array = NDArray[np.float64]
 
@@ -292,23 +293,6 @@ def test_periodic_kernel_in_one_column() -> None:
     X = np.sort(np.random.default_rng(0).uniform(0, 10, 200))[:, None]
     ssl = GPSSL(2, kernel=sk.ExpSineSquared(1.0, 2.0), random_state=0).fit(X)
     np.testing.assert_allclose(ssl.transform(X + 2.0), ssl.transform(X), atol=1e-6)
-
-
-class SharedLetters(sk.GenericKernelMixin, sk.Kernel):
-    """k(x, y) = Σ over letters of count in x × count in y, plus 1: a kernel for strings."""
-
-    def __init__(self) -> None:
-        pass
-
-    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
-        Y = X if Y is None else Y
-        return np.array([[1.0 + sum(x.count(c) * y.count(c) for c in set(x)) for y in Y] for x in X])
-
-    def diag(self, X: Any) -> Array:
-        return np.array([self([x])[0, 0] for x in X])
-
-    def is_stationary(self) -> bool:
-        return False
 
 
 def test_strings_with_a_kernel_for_strings() -> None:

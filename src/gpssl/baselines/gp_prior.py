@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..features import Features
 from ..inducing import choose_inducing_points, sample_candidates
 from ..inference import GaussianWeights
 from ..posterior import FunctionDraws, Posterior
-from ..rows import as_object_rows, one_blas_thread
+from ..rows import one_blas_thread
 from ..validation import check_number, check_weights, seed_from, unchanged_on_failure
 from .kernel_rows import KernelRows
 
@@ -38,7 +38,7 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         J, the number of dimensions.
     kernel
         As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
-    inducing, residual_tolerance, max_inducing
+    residual_tolerance, max_inducing
         As in `GPSSL`. The draws are exact with any inducing points, up to 2,000 distinct rows; beyond these, what the inducing points do
         not carry is neglected between the further rows.
     random_state
@@ -68,14 +68,12 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         n_components: int = 5,
         *,
         kernel: Kernel | None = None,
-        inducing: int | str | Any | None = None,
         residual_tolerance: float = 1e-4,
         max_inducing: int = 512,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
-        self.inducing = inducing
         self.residual_tolerance = residual_tolerance
         self.max_inducing = max_inducing
         self.random_state = random_state
@@ -128,22 +126,11 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         return len(self.posterior_.weights.mean)
 
     def _inducing_points(self, rows: NDArray[Any], weight: Array) -> NDArray[Any]:
-        if self.inducing is None:
-            n_points, tolerance = int(self.max_inducing), float(self.residual_tolerance)
-        elif isinstance(self.inducing, Integral | str):
-            n_points, tolerance = len(rows) if isinstance(self.inducing, str) else int(self.inducing), 0.0
-        else:
-            return self._check_inducing_rows(rows)
+        n_points = int(self.max_inducing)
         candidates = sample_candidates(self.kernel_, rows, weight, n_points, self._seed)
-        return candidates.rows[choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)]
-
-    def _check_inducing_rows(self, rows: NDArray[Any]) -> NDArray[Any]:
-        if not self._check_kernel().requires_vector_input:
-            return as_object_rows(self.inducing)
-        points = check_array(self.inducing, dtype=np.float64)
-        if points.shape[1] != rows.shape[1]:
-            raise ValueError(f"The inducing points have {points.shape[1]} columns, the rows have {rows.shape[1]} features.")
-        return points
+        return candidates.rows[
+            choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=float(self.residual_tolerance))
+        ]
 
     def _check_new_rows(self, X: Any) -> NDArray[Any]:
         return self._check_rows(X, reset=False)
@@ -152,7 +139,3 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         check_number("n_components", self.n_components, Integral, at_least=1)
         check_number("max_inducing", self.max_inducing, Integral, at_least=1)
         check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)
-        if isinstance(self.inducing, Real):
-            check_number("inducing", self.inducing, Integral, at_least=1)
-        elif isinstance(self.inducing, str) and self.inducing != "all":
-            raise ValueError(f'inducing must be None, a whole number, "all" or rows, got {self.inducing!r}.')
