@@ -6,6 +6,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 .PHONY: demo test bench lint format clean
 
 demo: .venv/demo-installed
+	rm -rf results/demo
 	$(BIN)/gpssl reproduce circles --splits 1 --output results/demo
 	$(BIN)/gpssl reproduce uci --table breast_cancer --splits 5 --output results/demo
 

@@ -48,3 +48,9 @@ def test_unknown_data_set_and_missing_data_get_a_sentence(tmp_path: Path, monkey
     result = run(app, ["reproduce", "uci", "--table", "ecoli", "--jobs", "1", "--output", str(tmp_path)])
     assert result.exit_code == 1
     assert "set GPSSL_DATA to a folder that has uci_ecoli/ecoli.data" in result.output
+
+
+def test_no_processes_get_a_sentence() -> None:
+    result = run(app, ["reproduce", "decisions", "--jobs", "0"])
+    assert result.exit_code == 2
+    assert "0 processes do nothing" in result.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections import Counter
 from email.message import Message
@@ -30,7 +31,8 @@ from gpssl.datasets import (
 
 Array = NDArray[np.float64]
 
-needs_data = pytest.mark.skipif(not os.environ.get("GPSSL_DATA"), reason="GPSSL_DATA names no folder with the tables")
+has_data = (Path(os.environ.get("GPSSL_DATA", "")) / "uci_ecoli" / "ecoli.data").is_file()
+needs_data = pytest.mark.skipif(not has_data, reason="GPSSL_DATA names no folder with the tables")
 
 
 class Shop:
@@ -359,3 +361,30 @@ def test_diabetes_comes_with_scikit_learn() -> None:
     table = load_regression("diabetes")
     assert (table.X.shape, table.y.dtype.kind, table.columns[:3]) == ((442, 10), "f", ("age", "sex", "bmi"))
     assert table.X[:, 0].max() == 79.0  # in years, not scaled
+
+
+BROKEN = {
+    "short row": (b"A 1 2 3 4 5 6 7 cp\nB 1 2\n", "row 2 has 3 cells, the first has 9"),
+    "few columns": (b"A 1 2 cp\n", "4 cells in a row where at least 9 are expected"),
+    "empty": (b"", "has no rows"),
+    "words": (b"A 1 2 x 4 5 6 7 cp\n", "cells that are no numbers"),
+    "bytes": (b"\xff\xfe\xff", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_file_gets_a_sentence_that_names_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content, sentence = BROKEN[name]
+    (tmp_path / "uci_ecoli").mkdir()
+    (tmp_path / "uci_ecoli" / "ecoli.data").write_bytes(content)
+    monkeypatch.setenv("GPSSL_DATA", str(tmp_path))
+    with pytest.raises(sources.BrokenTableError, match=rf"ecoli\.data.*{sentence}.*Restore the file"):
+        load_ecoli()
+
+
+def test_compressed_file_that_was_cut_off_gets_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "uci_regression").mkdir()
+    (tmp_path / "uci_regression" / "kin8nm.txt.gz").write_bytes(gzip.compress(b"1 2 3\n" * 1000)[:-10])
+    monkeypatch.setenv("GPSSL_DATA", str(tmp_path))
+    with pytest.raises(sources.BrokenTableError, match=r"kin8nm.*cannot be read"):
+        load_regression("kin8nm")

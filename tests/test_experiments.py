@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import wilcoxon
 from sklearn.metrics import roc_auc_score
 
-from gpssl.datasets import Table, load_breast_cancer, load_classification
+from gpssl.datasets import Table, load_breast_cancer, load_classification, load_regression
 from gpssl.experiments import circles, decisions, labels, paper, regression, reproduce, scaling, temperature, uci
 from gpssl.experiments.comparison import Scores, paired_tests_table, ranks_table, scores_table, verdicts_table
 from gpssl.experiments.figures import average_curve
@@ -41,7 +41,8 @@ from gpssl.selective import risk_coverage_curve
 
 Array = NDArray[np.float64]
 
-needs_data = pytest.mark.skipif(not os.environ.get("GPSSL_DATA"), reason="GPSSL_DATA names no folder with the tables")
+has_data = (Path(os.environ.get("GPSSL_DATA", "")) / "uci_ecoli" / "ecoli.data").is_file()
+needs_data = pytest.mark.skipif(not has_data, reason="GPSSL_DATA names no folder with the tables")
 
 SMALL = Plan(splits=1, quick=True)
 
@@ -136,10 +137,26 @@ def test_test_rows_touch_neither_training_nor_scaling_nor_selection(method: str,
     np.testing.assert_array_equal(answers[0][2], answers[1][2])
 
 
-def test_poison_in_the_labelled_rows_does_show(cancer: Table) -> None:
-    """So that the test above could fail."""
-    split, other = (split_table(source, seed=1) for source in (cancer, _poisoned(cancer, divide(cancer, seed=1).labelled[:5])))
-    assert not np.array_equal(split.labelled.X, other.labelled.X)
+def test_one_poisoned_row_among_those_that_train_does_show(cancer: Table) -> None:
+    """So that the test above could fail: on the same labelled rows, the predictions change."""
+    answers = []
+    for source in (cancer, _poisoned(cancer, divide(cancer, seed=1).unlabelled[:1])):
+        split = split_table(source, seed=1)
+        (learnt,) = learn(models("GPSSL-mean", split.unlabelled, QUICK, split.seed, head=HEAD), split, by_accuracy)
+        answers.append(learnt.estimator.predict_proba(split.labelled.X))
+    assert np.abs(answers[0] - answers[1]).max() > 0.01
+
+
+def test_pools_and_tables_for_regression_are_scaled_without_their_test_rows(cancer: Table) -> None:
+    sugar = load_regression("diabetes")
+    parts = [divide(source, seed=1).test for source in (cancer, sugar)]
+    poisoned_sugar = replace(sugar, X=sugar.X + 1e6 * np.isin(np.arange(442), parts[1])[:, None])
+    pools = [pool_table(source, seed=1) for source in (cancer, _poisoned(cancer, parts[0]))]
+    splits = [split_table(source, seed=1) for source in (sugar, poisoned_sugar)]
+    for one, other in (pools, splits):
+        np.testing.assert_array_equal(one.unlabelled, other.unlabelled)
+        np.testing.assert_array_equal(one.labelled.X, other.labelled.X)
+        assert not np.array_equal(one.test.X, other.test.X)
 
 
 # Protocol
@@ -269,8 +286,15 @@ def test_holm_by_hand() -> None:
 def test_paired_test_is_wilcoxon_s_and_equal_scores_are_no_difference() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.normal(0.3, 1, 20), rng.normal(0, 1, 20)
-    assert paired_p_value(first, second) == pytest.approx(wilcoxon(first, second, method="approx").pvalue)
+    assert paired_p_value(first, second) == pytest.approx(wilcoxon(first, second, method="exact").pvalue)
     assert paired_p_value(first, first + 1e-15) == 1.0
+
+
+def test_equal_differences_of_accuracies_are_ties() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.integers(120, 140, 20), rng.integers(118, 140, 20)
+    expected = wilcoxon(first - second, zero_method="pratt", method="approx").pvalue
+    assert paired_p_value(first / 146, second / 146) == pytest.approx(expected, rel=1e-12)
 
 
 def test_ranks_count_from_the_best_and_ties_share() -> None:
@@ -308,10 +332,14 @@ def test_only_splits_that_all_methods_have_finished_are_compared() -> None:
 def test_tests_are_paired_and_corrected() -> None:
     rng = np.random.default_rng(0)
     base = rng.normal(0.8, 0.05, 20)
-    scores = Scores(_records({"GPSSL-full": list(base), "worse": list(base - 0.02), "same": list(base + rng.normal(0, 1e-3, 20))}))
+    records = _records({"GPSSL-full": list(base), "worse": list(base - 0.02), "same": list(base + rng.normal(0, 1e-3, 20))})
+    scores = Scores(records)
     worse, same = paired_tests_table(scores, "accuracy").splitlines()[2:]
-    assert "**+0.020, p < 0.001**" in worse
+    assert "**+0.020, p < 0.001, better**" in worse
     assert "**" not in same
+    assert "**-0.020, p < 0.001, better**" in paired_tests_table(scores, "AURC")
+    few = Scores([record for record in records if record["split"] < 5])
+    assert "p " not in paired_tests_table(few, "accuracy").splitlines()[2]
     ranks = ranks_table(scores).splitlines()
     assert ranks[3].split("|")[1:3] == [" worse        ", " 3.0      "]
 
@@ -476,14 +504,45 @@ def test_run_that_was_killed_resumes_and_ends_with_the_same_tables(tmp_path: Pat
     assert (tmp_path / "killed" / "report.md").read_text() == (tmp_path / "whole" / "report.md").read_text()
 
 
-def test_error_in_a_piece_says_which_and_keeps_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_piece_that_fails_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def run(task: Task, _plan: Plan) -> Record:
         if task.method == "GP-prior":
             raise ArithmeticError("no")
-        return {"scores": {"accuracy": 0.5}}
+        return {"scores": {"accuracy": float("nan") if task.method == "PCA" else 0.5}}
 
     monkeypatch.setattr(uci, "run", run)
-    with pytest.raises(ArithmeticError) as raised:
+    with pytest.raises(reproduce.FailedPiecesError, match=r"2 of 10 pieces failed.*PCA on split 0 of breast_cancer: ValueError"):
         reproduce.reproduce(["uci"], SMALL, tmp_path, tmp_path / "report.md")
-    assert "GP-prior on split 0 of breast_cancer" in raised.value.__notes__[0]
-    assert len((tmp_path / "uci.jsonl").read_text().splitlines()) == METHODS.index("GP-prior")
+    assert len((tmp_path / "uci.jsonl").read_text().splitlines()) == 8
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_what_a_user_has_to_mend_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "report.md").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"name a file in it"):
+        reproduce.reproduce(["decisions"], SMALL, tmp_path, tmp_path / "report.md")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"gpssl\[cli\]"):
+        reproduce.reproduce(["decisions"], SMALL, tmp_path, tmp_path / "other.md")
+    assert not (tmp_path / "decisions.jsonl").exists()
+
+
+def test_report_forgets_tables_of_another_run_and_keeps_those_of_other_experiments(tmp_path: Path) -> None:
+    report = tmp_path / "report.md"
+    report.write_text("Text.\n<!-- decisions old -->\n1\n<!-- end of decisions old -->\n<!-- labels x -->\n2\n<!-- end of labels x -->\n")
+    reproduce.reproduce(["decisions"], SMALL, tmp_path, report)
+    text = report.read_text()
+    assert text.startswith("Text.\n<!-- decisions old -->\nNot run.\n<!-- end of decisions old -->\n<!-- labels x -->\n2\n")
+    assert "Printed by `gpssl reproduce decisions --quick --splits 1 --seed 0`" in text
+    assert "| GP-prior " in text
+
+
+def test_of_several_experiments_those_without_the_table_are_left_out(tmp_path: Path) -> None:
+    plan = replace(SMALL, tables=("breast_cancer", "breast_cancer"))
+    tables, _ = reproduce.reproduce(["circles", "decisions"], plan, tmp_path, tmp_path / "report.md")
+    assert list(tables) == ["run decisions", "decisions"]
+    assert len((tmp_path / "decisions.jsonl").read_text().splitlines()) == len(decisions.METHODS)
+    with pytest.raises(ValueError, match="There is no data set wine"):
+        reproduce.reproduce(["circles", "decisions"], replace(SMALL, tables=("wine",)), tmp_path, tmp_path / "report.md")

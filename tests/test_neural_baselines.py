@@ -427,3 +427,11 @@ def test_draws_of_simvae_are_marginalised_like_those_of_gpssl() -> None:
     X, y = cancer()
     model = MarginalizedClassifier(SimVAE(max_iterations=100), n_draws=5, random_state=0).fit(X[:400], y[:400])
     assert model.score(X[400:], y[400:]) > 0.85
+
+
+@pytest.mark.parametrize("model", [VICReg, SCARF, SimVAE])
+def test_column_that_did_not_vary_in_training_does_not_count_later(model: Any) -> None:
+    X = np.column_stack([cancer()[0][:50, :4], np.full(50, 3.0)])
+    fitted_model = model(2, max_iterations=3, random_state=0).fit(X)
+    elsewhere = X + np.array([0, 0, 0, 0, 1000.0])
+    np.testing.assert_array_equal(fitted_model.transform(elsewhere), fitted_model.transform(X))

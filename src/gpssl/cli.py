@@ -46,7 +46,9 @@ def options(
 @app.command()
 def reproduce(
     target: Annotated[Target, typer.Argument(help="Which experiment. Labels, temperature and scaling explain the tables of uci.")],
-    output: Annotated[Path, typer.Option(help="Folder for finished pieces.")] = Path("results/reproduce"),
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for finished pieces. [default: results/reproduce, quick: results/quick]")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Markdown file to fill in. [default: report.md in the folder]")] = None,
     splits: Annotated[int | None, typer.Option(min=1, help="Random splits of each table. [default: 20, quick: 2]")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of all that is random.")] = 0,
@@ -55,15 +57,18 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Few data sets, settings and draws: under a minute.")] = False,
 ) -> None:
     """Regenerate the paper's tables and figures. Finished pieces are kept: after an interruption the same command resumes."""
+    if jobs == 0:
+        raise typer.BadParameter("0 processes do nothing: pass 1 or more, or -1 for as many as there are cores.", param_hint="--jobs")
     from .experiments.plan import Plan, UnknownTableError
-    from .experiments.reproduce import EXPERIMENTS
+    from .experiments.reproduce import EXPERIMENTS, FailedPiecesError
     from .experiments.reproduce import reproduce as run
 
     names = list(EXPERIMENTS) if target is Target.ALL else [target.value]
     plan = Plan(splits=splits or (2 if quick else 20), seed=seed, quick=quick, tables=tuple(table) if table else None)
+    folder = output or Path("results/quick" if quick else "results/reproduce")
     try:
-        results = run(names, plan, output, report or output / "report.md", n_jobs=jobs)
-    except (UnknownTableError, OSError, ImportError) as error:
+        results = run(names, plan, folder, report or folder / "report.md", n_jobs=jobs)
+    except (UnknownTableError, FailedPiecesError, OSError, ImportError) as error:
         raise typer.Exit(_complain(error)) from error
     for title, text in results.tables.items():
         typer.echo(f"\n{title}\n\n{text}")
@@ -73,7 +78,7 @@ def reproduce(
 
 
 def _complain(error: Exception) -> int:
-    typer.echo("\n".join([f"Error: {error}", *getattr(error, "__notes__", [])]), err=True)
+    typer.echo(f"Error: {error}", err=True)
     return 1
 
 

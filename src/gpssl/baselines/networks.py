@@ -162,6 +162,7 @@ class Encoder:
     def from_block(cls, block: Block, network: int, rows: Rows) -> Encoder:
         """What a network is where it is used: the statistics of its batches give way to those of all training rows as they are."""
         A, scale, shift, B = (part[network].detach().numpy().astype(np.float64) for part in block[:4])
+        A = A * rows.varies  # weights of columns that never varied were never trained
         projected = rows.standardised @ A.T
         factor = scale / np.sqrt(projected.var(axis=0) + NORMALISATION_EPSILON)
         bias = np.zeros(len(B)) if block.output_bias is None else block.output_bias[network].detach().numpy().astype(np.float64)

@@ -41,7 +41,7 @@ def expected_log_prior(mean: Tensor, variance: Tensor, view_variance: float | Te
     spread = (mean - center[..., None, :]).square().sum(-2) + (1 - 1 / n_views) * total
     square = center.square() + total / n_views**2
     quadratic = spread / (2 * view_variance) + n_views * square / (2 * (view_variance + n_views))
-    sigma2 = mean.new_tensor(view_variance) if isinstance(view_variance, float) else view_variance
+    sigma2 = mean.new_tensor(view_variance) if isinstance(view_variance, (int, float)) else view_variance
     constant = ((n_views - 1) * sigma2.log() + (sigma2 + n_views).log() + n_views * math.log(2 * math.pi)) / 2
     return -(quadratic + constant).sum(-1)
 

@@ -1,4 +1,4 @@
-"""Data sets of the paper."""
+"""The paper's concentric circles."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -18,6 +19,8 @@ Array = NDArray[np.float64]
 
 FOLDER_VARIABLE = "GPSSL_DATA"
 """The environment variable that names the user's folder."""
+
+RESTORE = f"Restore the file, or unset {FOLDER_VARIABLE} to fetch the table from OpenML."
 
 MISSING = ("", "?")
 """How files write a value that is not there."""
@@ -67,15 +70,42 @@ def read_source(source: Source) -> Cells:
     return _read_file(path, source) if path is not None and path.is_file() else _read_openml(source)
 
 
+class BrokenTableError(OSError):
+    """A file that is not what its name says."""
+
+
 def _read_file(path: Path, source: Source) -> Cells:
-    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    lines = content.decode("utf-8-sig").splitlines()
-    cells = [[cell.strip() for cell in line.split(source.delimiter)] for line in lines if line.strip()]
-    cells = cells[1:] if source.header else cells
+    lines = [line for line in _read_text(path).splitlines() if line.strip()][1 if source.header else 0 :]
+    cells = [[cell.strip() for cell in line.split(source.delimiter)] for line in lines]
     last = source.first + len(source.columns)
+    _check_cells(path, cells, at_least=max(last, source.target) + 1)
     inputs = [["nan" if cell in MISSING else cell for cell in row[source.first : last]] for row in cells]
     groups = None if source.group is None else np.array([row[source.group] for row in cells])
-    return Cells(np.array(inputs, dtype=np.float64), np.array([row[source.target] for row in cells]), groups)
+    try:
+        X = np.array(inputs, dtype=np.float64)
+    except ValueError as error:
+        raise BrokenTableError(f"{path} has cells that are no numbers ({error}). {RESTORE}") from error
+    return Cells(X, np.array([row[source.target] for row in cells]), groups)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        return content.decode("utf-8-sig")
+    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
+        raise BrokenTableError(f"{path} cannot be read ({error}). {RESTORE}") from error
+
+
+def _check_cells(path: Path, cells: list[list[str]], *, at_least: int) -> None:
+    """All rows are as long as the first, and that is long enough."""
+    if not cells:
+        raise BrokenTableError(f"{path} has no rows. {RESTORE}")
+    n_cells = len(cells[0])
+    if n_cells < at_least:
+        raise BrokenTableError(f"{path} has {n_cells} cells in a row where at least {at_least} are expected. {RESTORE}")
+    for number, row in enumerate(cells, start=1):
+        if len(row) != n_cells:
+            raise BrokenTableError(f"{path}: row {number} has {len(row)} cells, the first has {n_cells}. {RESTORE}")
 
 
 def _read_openml(source: Source) -> Cells:
@@ -90,7 +120,8 @@ def _read_openml(source: Source) -> Cells:
 
 
 def _fetch(source: Source) -> Any:
-    here = f"set {FOLDER_VARIABLE} to a folder that has {source.file}"
+    folder = os.environ.get(FOLDER_VARIABLE)
+    here = f"set {FOLDER_VARIABLE} to a folder that has {source.file}" + (f" ({folder} has not)" if folder else "")
     if source.openml_id is None:
         raise FileNotFoundError(f"The table was not found: {here}. No copy on OpenML is known.")
     try:

@@ -1,1 +1,1 @@
-"""One file per table or figure; each can be run with `python -m gpssl.experiments.NAME`."""
+"""One file per table or figure, run with `gpssl reproduce NAME`; `plan.py` says what an experiment is."""

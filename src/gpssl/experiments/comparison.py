@@ -15,6 +15,9 @@ from .statistics import HIGHER_IS_BETTER, Estimate, average_ranks, holm, paired_
 Array = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
+LEAST_SPLITS = 6
+"""With which the signed-rank test can be significant at all."""
+
 REFERENCE = "GPSSL-full"
 """The method that the others are tested against."""
 
@@ -68,22 +71,31 @@ def _best(scores: Scores, data: str, name: str) -> str | None:
     return max(scores.methods, key=lambda method: sign * scores.estimate(data, method, name).mean)
 
 
-def paired_tests_table(scores: Scores, name: str) -> str:
-    """Mean difference of GPSSL-full to each other method, and the p-value of the paired test, corrected over the methods of a data set."""
+def paired_tests_table(scores: Scores, name: str, digits: Mapping[str, int] | None = None) -> str:
+    """Mean difference of GPSSL-full to each other method, and the p-value of the paired test, corrected over the methods of a data set.
+
+    Significant ones are bold and say whether GPSSL-full is the better one. Digits may differ between data sets.
+    """
     others = [method for method in scores.methods if method != REFERENCE]
     columns = []
     for data in scores.data:
         reference = scores.of(data, REFERENCE, name)
         differences = [reference - scores.of(data, method, name) for method in others]
         p_values = holm([paired_p_value(difference, np.zeros_like(difference)) for difference in differences])
-        columns.append([_difference(float(values.mean()), p) for values, p in zip(differences, p_values, strict=True)])
+        n_digits = 3 if digits is None else digits[data]
+        columns.append([_difference(values, p, name, n_digits) for values, p in zip(differences, p_values, strict=True)])
     rows = [[f"against {method}", *cells] for method, *cells in zip(others, *columns, strict=True)]
     return table([f"{REFERENCE}, {name}", *scores.data], rows)
 
 
-def _difference(mean: float, p_value: float) -> str:
-    cell = f"{mean:+.3f}, p {'< 0.001' if p_value < 0.001 else f'= {p_value:.3f}'}"
-    return f"**{cell}**" if p_value < SIGNIFICANT else cell
+def _difference(values: Array, p_value: float, name: str, digits: int) -> str:
+    """With few splits no difference could be significant, and there is no test."""
+    mean = float(values.mean())
+    if len(values) < LEAST_SPLITS:
+        return f"{mean:+.{digits}f}"
+    cell = f"{mean:+.{digits}f}, p {'< 0.001' if p_value < 0.001 else f'= {p_value:.3f}'}"
+    verdict = "better" if (mean > 0) == HIGHER_IS_BETTER[name] else "worse"
+    return f"**{cell}, {verdict}**" if p_value < SIGNIFICANT else cell
 
 
 def ranks_table(scores: Scores) -> str:

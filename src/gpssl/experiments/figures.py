@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from ..plots.figures import GREY, frame, new_figure, style_of
 from ..selective import RiskCoverageCurve, risk_coverage_curve_from_losses
 from .ledger import Record
 from .statistics import Estimate
-
-if TYPE_CHECKING:
-    pass
 
 Array = NDArray[np.float64]
 

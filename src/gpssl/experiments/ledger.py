@@ -31,20 +31,20 @@ class Ledger:
 
     path: Path
     protocol: Mapping[str, Any]
-    """What a record must have been made with to count: version, seed, quick or not."""
+    """What a record must have been made with to count: seed, quick or not, versions."""
 
     def records(self) -> list[Record]:
         """All finished pieces of this protocol, each once. A line that a killed run did not finish is none."""
         if not self.path.exists():
             return []
-        parsed = [_parse(line) for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines()]
+        parsed = [_parse(line) for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n")]
         mine = [record for record in parsed if record is not None and record.get("protocol") == self.protocol]
         return list({task_of(record): record for record in mine}.values())
 
     def append(self, record: Record) -> None:
         """Write a finished piece, at once and as a whole; on return it is on the disk."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({**record, "protocol": self.protocol}, ensure_ascii=False, allow_nan=False)
+        text = as_line({**record, "protocol": self.protocol})
         with self.path.open("ab+") as file:
             unfinished = file.tell() > 0 and _last_byte(file) != b"\n"
             file.write((b"\n" if unfinished else b"") + text.encode() + b"\n")
@@ -52,12 +52,19 @@ class Ledger:
             os.fsync(file.fileno())
 
 
+def as_line(record: Record) -> str:
+    """As JSON, in which there is no NaN."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
 def _parse(line: str) -> Record | None:
+    """A record, or None for anything else."""
     try:
         record = json.loads(line)
-    except json.JSONDecodeError:
+        task_of(record)
+    except (json.JSONDecodeError, KeyError, TypeError):
         return None
-    return record if isinstance(record, dict) else None
+    return record
 
 
 def _last_byte(file: Any) -> bytes:

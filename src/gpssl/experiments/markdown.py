@@ -15,6 +15,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def marks(document: str) -> list[str]:
+    """The names of the blocks of a document."""
+    return re.findall(r"<!-- end of (.*?) -->", document)
+
+
 def fill(document: str, blocks: Mapping[str, str]) -> str:
     """Put each block between its marks, <!-- NAME --> and <!-- end of NAME -->, or at the end; all else stays as it is."""
     for name, block in blocks.items():

@@ -28,7 +28,7 @@ class Plan:
 
     @property
     def protocol(self) -> dict[str, Any]:
-        """What a finished piece depends on, besides its name and the version of the library."""
+        """What a finished piece depends on, besides its name and the versions of packages."""
         return {"seed": self.seed, "quick": self.quick}
 
     def choose(self, names: Sequence[str], quick: Sequence[str]) -> Sequence[str]:
@@ -38,7 +38,7 @@ class Plan:
         unknown = [name for name in self.tables if name not in names]
         if unknown:
             raise UnknownTableError(f"There is no data set {', '.join(unknown)} in this experiment; it has {', '.join(names)}.")
-        return self.tables
+        return tuple(dict.fromkeys(self.tables))
 
 
 class Experiment(Protocol):

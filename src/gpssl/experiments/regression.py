@@ -49,8 +49,9 @@ def run(task: Task, plan: Plan) -> Record:
 def report(records: Sequence[Record]) -> dict[str, str]:
     """A table for each data set, tests and ranks."""
     scores = Scores(records)
-    blocks = {f"regression {data}": scores_table(scores, data, {}, digits=_digits(scores, data)) for data in scores.data}
-    blocks |= {f"regression tests {name}": paired_tests_table(scores, name) for name in ("RMSE", "NLL")}
+    digits = {data: _digits(scores, data) for data in scores.data}
+    blocks = {f"regression {data}": scores_table(scores, data, {}, digits[data]) for data in scores.data}
+    blocks |= {f"regression tests {name}": paired_tests_table(scores, name, digits) for name in ("RMSE", "NLL")}
     blocks["regression ranks"] = ranks_table(scores)
     return blocks
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -11,13 +13,14 @@ from typing import NamedTuple
 
 import joblib
 
-from .. import __version__
+from ..datasets import CLASSIFICATION_TABLES, REGRESSION_TABLES, load_classification, load_regression
+from ..plots.figures import new_figure
 from ..progress import Progress, announce
 from ..rows import one_blas_thread
 from . import circles, decisions, labels, regression, scaling, temperature, uci
-from .ledger import Ledger, Record, Task, task_of
-from .markdown import fill
-from .plan import Experiment, Plan
+from .ledger import Ledger, Record, Task, as_line, task_of
+from .markdown import fill, marks
+from .plan import Experiment, Plan, UnknownTableError
 
 EXPERIMENTS: dict[str, Experiment] = {
     "circles": circles,
@@ -29,6 +32,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     "decisions": decisions,
 }
 
+PACKAGES = ("gpssl", "numpy", "scipy", "scikit-learn", "torch")
+"""Whose versions a result may depend on."""
+
 
 class Results(NamedTuple):
     """What a run has found."""
@@ -39,27 +45,53 @@ class Results(NamedTuple):
     """The report and the pictures."""
 
 
+class FailedPiecesError(RuntimeError):
+    """Some pieces could not be run; the others are in the ledger."""
+
+
 def reproduce(names: Sequence[str], plan: Plan, folder: Path, report: Path, *, n_jobs: int = 1) -> Results:
-    """Run what is not done yet, then write tables into `report` and pictures into a folder beside it.
+    """Run what is not done yet, and write tables into `report` and pictures into a folder beside it, one experiment after the other.
 
     Finished pieces are in `folder`, in one file for each experiment.
     """
-    tasks = {name: EXPERIMENTS[name].tasks(plan) for name in names}
-    pictures = report.parent / "figures"
-    pictures.mkdir(parents=True, exist_ok=True)
-    target = "all" if set(names) == set(EXPERIMENTS) else " ".join(names)
-    blocks = {f"run {target}": _describe(target, plan)}
-    written = [report]
-    for name in names:
+    tasks = _plan_tasks(names, plan)
+    _check_before_the_work(tasks, report)
+    tables: dict[str, str] = {}
+    pictures: list[Path] = []
+    for name, pieces in tasks.items():
         started = time.perf_counter()
-        ledger = Ledger(folder / f"{name}.jsonl", {"gpssl": __version__, **plan.protocol})
-        experiment = EXPERIMENTS[name]
-        records = run_all(name, tasks[name], plan, ledger, n_jobs)
+        records = run_all(name, pieces, plan, Ledger(folder / f"{name}.jsonl", {**plan.protocol, **_versions()}), n_jobs)
         announce(f"{name}: {len(records)} pieces, {time.perf_counter() - started:.0f} s; drawing", enabled=True)
-        blocks |= experiment.report(records)
-        written += experiment.draw(records, plan, pictures)
-    report.write_text(fill(report.read_text(encoding="utf-8") if report.exists() else "# Results\n", blocks), encoding="utf-8")
-    return Results(blocks, written)
+        blocks = {f"run {name}": _describe("all" if len(names) > 1 else name, plan), **EXPERIMENTS[name].report(records)}
+        _write_report(report, name, blocks)
+        tables |= blocks
+        pictures += EXPERIMENTS[name].draw(records, plan, report.parent / "figures")
+    return Results(tables, [report, *pictures])
+
+
+def _plan_tasks(names: Sequence[str], plan: Plan) -> dict[str, list[Task]]:
+    """The pieces of each experiment; of several experiments, those without the tables that were asked for are left out."""
+    tasks = {}
+    for name in names:
+        try:
+            tasks[name] = EXPERIMENTS[name].tasks(plan)
+        except UnknownTableError:
+            if name == names[-1] and not tasks:
+                raise
+    return tasks
+
+
+def _check_before_the_work(tasks: dict[str, list[Task]], report: Path) -> None:
+    """What would fail after an hour should fail at once: data, pictures, and the file to write."""
+    for data in dict.fromkeys(task.data for pieces in tasks.values() for task in pieces):
+        if data in REGRESSION_TABLES:
+            load_regression(data)
+        elif (name := data.removesuffix(uci.BY_MOUSE_SUFFIX)) in CLASSIFICATION_TABLES:
+            load_classification(name)
+    new_figure(1, 1)
+    if report.is_dir():
+        raise IsADirectoryError(f"The report {report} is a folder: name a file in it.")
+    report.parent.mkdir(parents=True, exist_ok=True)
 
 
 def run_all(name: str, tasks: Sequence[Task], plan: Plan, ledger: Ledger, n_jobs: int) -> list[Record]:
@@ -69,38 +101,73 @@ def run_all(name: str, tasks: Sequence[Task], plan: Plan, ledger: Ledger, n_jobs
     missing = [task for task in tasks if task not in done]
     if done and missing:
         announce(f"{name}: resuming, {len(done)} of {len(tasks)} pieces are done", enabled=True)
-    progress = Progress(name, len(missing), enabled=True, unit="pieces")
-    for record in _finished(name, missing, plan, n_jobs):
-        ledger.append(record)
-        done[task_of(record)] = record
+    progress = Progress(name, len(missing), enabled=bool(missing), unit="pieces")
+    failures = []
+    for outcome in _outcomes(name, missing, plan, n_jobs):
+        if isinstance(outcome, Failure):
+            failures.append(outcome)
+        else:
+            ledger.append(outcome)
+            done[task_of(outcome)] = outcome
         progress.advance(1)
+    progress.finish()
+    if failures:
+        announce(failures[0].details, enabled=True)
+        raise FailedPiecesError(
+            f"{len(failures)} of {len(tasks)} pieces failed. The others are kept, and the same command tries these again. The first: "
+            f"{failures[0].text}"
+        )
     return [done[task] for task in tasks]
 
 
-def _finished(name: str, tasks: Sequence[Task], plan: Plan, n_jobs: int) -> Iterator[Record]:
-    """Records as they are finished; each process holds BLAS to one thread, which keeps the last digits the same for any number of them."""
+class Failure(NamedTuple):
+    """A piece that could not be run."""
+
+    text: str
+    details: str
+    """Where it happened."""
+
+
+def _outcomes(name: str, tasks: Sequence[Task], plan: Plan, n_jobs: int) -> Iterator[Record | Failure]:
+    """As they are finished; each process holds BLAS to one thread, which keeps the last digits the same for any number of them."""
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     return iter(parallel(joblib.delayed(run_one)(name, task, plan) for task in tasks))
 
 
-def run_one(name: str, task: Task, plan: Plan) -> Record:
-    """One piece, with its name."""
+def run_one(name: str, task: Task, plan: Plan) -> Record | Failure:
+    """One piece, with its name. What the user has to mend (a package, a file) is raised; other errors are no reason not to go on."""
     started = time.perf_counter()
     try:
         with one_blas_thread():
-            result = EXPERIMENTS[name].run(task, plan)
-    except Exception as error:
-        error.add_note(f"This was {task.method} on split {task.split} of {task.data}. What is finished is kept; the same command resumes.")
+            record = {**task._asdict(), **EXPERIMENTS[name].run(task, plan), "seconds": round(time.perf_counter() - started, 3)}
+        as_line(record)
+    except (ImportError, OSError):
         raise
-    return {**task._asdict(), **result, "seconds": round(time.perf_counter() - started, 3)}
+    except Exception as error:
+        text = f"{task.method} on split {task.split} of {task.data}: {type(error).__name__}: {error}"
+        return Failure(text, traceback.format_exc())
+    return record
+
+
+def _write_report(path: Path, name: str, blocks: dict[str, str]) -> None:
+    """Fill in the tables of an experiment, and empty those of an earlier run with other data sets. There is always a whole file."""
+    document = path.read_text(encoding="utf-8") if path.exists() else "# Results\n"
+    stale = {mark: "Not run." for mark in marks(document) if mark.split()[0] == name and mark not in blocks}
+    whole = path.with_name(f"{path.name}.new")
+    whole.write_text(fill(document, {**stale, **blocks}), encoding="utf-8")
+    os.replace(whole, path)
 
 
 def _describe(target: str, plan: Plan) -> str:
     """The command and what it ran with."""
     options = f"{' --quick' if plan.quick else ''} --splits {plan.splits} --seed {plan.seed}"
     tables = "".join(f" --table {name}" for name in plan.tables or ())
-    versions = [f"{package} {_version(package)}" for package in ("gpssl", "numpy", "scipy", "scikit-learn", "torch")]
-    return f"Printed by `gpssl reproduce {target}{options}{tables}` with Python {platform.python_version()}, {', '.join(versions)}."
+    versions = ", ".join(f"{package} {number}" for package, number in _versions().items())
+    return f"Printed by `gpssl reproduce {target}{options}{tables}` with Python {platform.python_version()}, {versions}."
+
+
+def _versions() -> dict[str, str]:
+    return {package: _version(package) for package in PACKAGES}
 
 
 def _version(package: str) -> str:

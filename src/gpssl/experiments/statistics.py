@@ -42,11 +42,16 @@ class Estimate(NamedTuple):
 
 
 def paired_p_value(first: ArrayLike, second: ArrayLike) -> float:
-    """Wilcoxon's signed-rank test, two-sided, of values from the same splits. 1 where all are equal."""
-    difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    # Ties in a score are ties, not differences of one rounding error.
-    difference[np.abs(difference) < 1e-12] = 0.0
-    return float(wilcoxon(difference, zero_method="pratt", method="approx").pvalue) if difference.any() else 1.0
+    """Wilcoxon's signed-rank test, two-sided, of values from the same splits. 1 where all are equal.
+
+    Exact where no two differences are equal in size and none is zero, else by the normal approximation.
+    """
+    # Accuracies are multiples of one over the rows: differences that are equal must not differ by their rounding errors.
+    difference = np.round(np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64), 12)
+    if not difference.any():
+        return 1.0
+    distinct = len(np.unique(np.abs(difference))) == len(difference) and difference.all()
+    return float(wilcoxon(difference, zero_method="pratt", method="exact" if distinct else "approx").pvalue)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

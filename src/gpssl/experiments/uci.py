@@ -25,7 +25,8 @@ from .plan import Plan
 from .protocol import by_accuracy, by_likelihood, learn, probabilities_of, score_classification
 from .splits import Split, split_seed, split_table
 
-BY_MOUSE = "mice_protein_by_mouse"
+BY_MOUSE_SUFFIX = "_by_mouse"
+BY_MOUSE = f"mice_protein{BY_MOUSE_SUFFIX}"
 """The same table, split so that all measurements of a mouse are in the same part."""
 
 PICTURED = ("Original", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP-prior")
