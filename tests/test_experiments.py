@@ -127,7 +127,7 @@ def _poisoned(table: Table, rows: NDArray[np.intp]) -> Table:
 @pytest.mark.parametrize("method", METHODS)
 def test_test_rows_touch_neither_training_nor_scaling_nor_selection(method: str, cancer: Table) -> None:
     two = tuple({"max_iterations": 50, "learning_rate": rate} for rate in (1e-3, 1e-2))
-    grids = replace(QUICK, neighborhoods=(5, 20), vicreg=two, scarf=two, simvae=two)
+    grids = replace(QUICK, neighborhoods=(5, 20), vicreg=two, wide_vicreg=two, scarf=two, simvae=two)
     answers = []
     for source in (cancer, _poisoned(cancer, divide(cancer, seed=1).test)):
         split = split_table(source, seed=1)
@@ -513,9 +513,9 @@ def test_piece_that_fails_does_not_stop_the_others(
         return {"scores": {"accuracy": float("nan") if task.method == "PCA" else 0.5}}
 
     monkeypatch.setattr(uci, "run", run)
-    with pytest.raises(reproduce.FailedPiecesError, match=r"2 of 10 pieces failed.*PCA on split 0 of breast_cancer: ValueError"):
+    with pytest.raises(reproduce.FailedPiecesError, match=r"2 of 11 pieces failed.*PCA on split 0 of breast_cancer: ValueError"):
         reproduce.reproduce(["uci"], SMALL, tmp_path, tmp_path / "report.md")
-    assert len((tmp_path / "uci.jsonl").read_text().splitlines()) == 8
+    assert len((tmp_path / "uci.jsonl").read_text().splitlines()) == 9
     assert "Traceback" in capsys.readouterr().err
 
 

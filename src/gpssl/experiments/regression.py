@@ -14,16 +14,13 @@ from ..datasets import REGRESSION_TABLES, load_regression
 from ..downstream import BayesianLinearRegression
 from .comparison import Scores, paired_tests_table, ranks_table, scores_table
 from .ledger import Record, Task
-from .methods import METHODS as ALL_METHODS
+from .methods import PAPER_AND_KERNEL_METHODS as METHODS
 from .methods import QUICK, TABLES, models
 from .plan import Plan
 from .protocol import by_likelihood, learn, score_regression
 from .splits import split_seed, split_table
 
 MAX_ROWS = 1250
-METHODS = tuple(method for method in ALL_METHODS if method not in ("SCARF", "SimVAE"))
-"""All but those that the paper does not compare with and that take long."""
-
 GRIDS = replace(TABLES, vicreg=[setting for setting in TABLES.vicreg if setting["variance_weight"] == 25.0])
 """Those of the tables with classes, with the weights of VICReg's authors."""
 
