@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 from gpssl.datasets import Table, load_breast_cancer, load_classification, load_regression
 from gpssl.experiments import circles, decisions, labels, paper, regression, reproduce, scaling, temperature, uci
-from gpssl.experiments.comparison import Scores, paired_tests_table, ranks_table, scores_table, verdicts_table
+from gpssl.experiments.comparison import Scores, paired_tests_table, ranks_table, scores_table, settings_table, verdicts_table
 from gpssl.experiments.figures import average_curve
 from gpssl.experiments.labels import two_classes_first
 from gpssl.experiments.ledger import Ledger, Record, Task
@@ -349,6 +349,13 @@ def test_verdict_says_whether_the_paper_is_reached() -> None:
     for values, verdict in (([0.9, 0.9], "at least as good"), ([0.85, 0.89], "within two"), ([0.8, 0.81], "worse")):
         lines = verdicts_table(Scores(_records({"GPSSL-full": values})), known, ["accuracy"]).splitlines()
         assert verdict in lines[2]
+
+
+def test_settings_are_counted_in_their_order() -> None:
+    chosen = ({"k": 20, "t": 0.1}, {"k": 5, "t": "auto"}, {"k": 20, "t": 1.0})
+    records = [{"data": "d", "split": i, "method": "m", "settings": settings} for i, settings in enumerate(chosen)]
+    records.append({"data": "d", "split": 0, "method": "without", "settings": {}})
+    assert settings_table(records, ("k", "t")).splitlines()[2:] == ["| d    | m      | 5: 1, 20: 2 | auto: 1, 0.1: 1, 1.0: 1 |"]
 
 
 def test_paper_s_table_has_all_its_numbers() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,10 +131,16 @@ def settings_table(records: Sequence[Record], names: Sequence[str]) -> str:
     rows = []
     for data, method in dict.fromkeys((record["data"], record["method"]) for record in records):
         chosen = [record["settings"] for record in records if (record["data"], record["method"]) == (data, method)]
-        counts = [Counter(str(settings[name]) for settings in chosen if name in settings) for name in names]
+        counts = [Counter(settings[name] for settings in chosen if name in settings) for name in names]
         if any(counts):
-            rows.append([data, method, *(", ".join(f"{value}: {n}" for value, n in sorted(count.items())) for count in counts)])
+            rows.append([data, method, *(_counts(count) for count in counts)])
     return table(["data", "method", *names], rows)
+
+
+def _counts(count: Counter[Any]) -> str:
+    """Words first, then numbers by their size."""
+    values = sorted(count, key=lambda value: (not isinstance(value, str), value))
+    return ", ".join(f"{value}: {count[value]}" for value in values)
 
 
 def verdicts_table(scores: Scores, published: Mapping[tuple[str, str, str], float], names: Sequence[str]) -> str:
