@@ -381,7 +381,7 @@ def test_average_curve_of_one_split_is_its_curve() -> None:
     y = rng.integers(2, size=50)
     record = {"right": (proba.argmax(axis=1) == y).astype(int).tolist(), "certainty": proba.max(axis=1).tolist()}
     curve, expected = average_curve([record, record]), risk_coverage_curve(y, proba)
-    np.testing.assert_allclose(curve.risk[3::4], expected.risk)
+    np.testing.assert_allclose(curve.risk[19::20], expected.risk)
     assert curve.aurc == pytest.approx(expected.aurc)
 
 

@@ -104,3 +104,12 @@ def test_changelog_and_citation_name_the_version() -> None:
     assert version is not None
     assert f"## {version[1]}" in (ROOT / "CHANGELOG.md").read_text()
     assert f"version: {version[1]}" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_results_have_every_table_and_every_picture() -> None:
+    text = (ROOT / "docs" / "results.md").read_text()
+    blocks = re.findall(r"<!-- (.*?) -->\n(.*?)<!-- end of \1 -->", text, flags=re.DOTALL)
+    assert len(blocks) == text.count("<!-- end of ") > 50
+    assert [name for name, block in blocks if block.strip() in ("", "Not run.")] == []
+    linked = set(re.findall(r"\((figures/.*?\.png)\)", text))
+    assert linked == {f"figures/{path.name}" for path in (ROOT / "docs" / "figures").iterdir()}

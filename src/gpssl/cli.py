@@ -47,10 +47,10 @@ def options(
 def reproduce(
     target: Annotated[Target, typer.Argument(help="Which experiment. Labels, temperature and scaling explain the tables of uci.")],
     output: Annotated[
-        Path | None, typer.Option(help="Folder for finished pieces. [default: results/reproduce, quick: results/quick]")
+        Path | None, typer.Option(help="Folder for finished pieces.", show_default="results/reproduce, quick: results/quick")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Markdown file to fill in. [default: report.md in the folder]")] = None,
-    splits: Annotated[int | None, typer.Option(min=1, help="Random splits of each table. [default: 20, quick: 2]")] = None,
+    report: Annotated[Path | None, typer.Option(help="Markdown file to fill in.", show_default="report.md in the folder")] = None,
+    splits: Annotated[int | None, typer.Option(min=1, help="Random splits of each table.", show_default="20, quick: 2")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of all that is random.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for as many as there are cores.")] = -1,
     table: Annotated[list[str] | None, typer.Option(help="Only this data set; can be given several times.")] = None,

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 PANEL = 2.9
 PANELS_IN_A_ROW = 4
-CURVE_POINTS = 200
+CURVE_POINTS = 1000
 
 
 class Line(NamedTuple):
