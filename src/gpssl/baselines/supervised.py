@@ -206,8 +206,8 @@ def _scaled(kernel: Kernel) -> Kernel:
 def _bounds_are_answers() -> Iterator[None]:
     """Without scikit-learn's warnings that a parameter lies at its bound, and that a search ended in rounding errors.
 
-    Labels that the rows do not explain, or explain completely, have their maximum at a bound, and wider ones would change no prediction.
-    Near such a maximum the likelihood is flat to rounding; of several searches the best is kept.
+    Labels that the rows do not explain, or explain completely, have their maximum at a bound: the bounds are part of the model. Near such a
+    maximum the likelihood is flat to rounding; of several searches the best is kept.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The optimal value found for", ConvergenceWarning)
