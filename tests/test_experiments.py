@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -524,6 +525,19 @@ def test_piece_that_fails_does_not_stop_the_others(
         reproduce.reproduce(["uci"], SMALL, tmp_path, tmp_path / "report.md")
     assert len((tmp_path / "uci.jsonl").read_text().splitlines()) == 9
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_warnings_go_into_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(task: Task, _plan: Plan) -> Record:
+        if task.method == "PCA":
+            warnings.warn("not sure", UserWarning, stacklevel=2)
+        return {"scores": {"accuracy": 0.5}}
+
+    monkeypatch.setattr(uci, "run", run)
+    reproduce.run_all("uci", uci.tasks(SMALL), SMALL, Ledger(tmp_path / "uci.jsonl", {}), 1)
+    assert "uci: 1 of 11 pieces came with warnings" in capsys.readouterr().err
+    said = {record["method"]: record["warnings"] for record in Ledger(tmp_path / "uci.jsonl", {}).records()}
+    assert (said["PCA"], said["Original"]) == (["not sure"], [])
 
 
 def test_what_a_user_has_to_mend_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

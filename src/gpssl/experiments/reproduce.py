@@ -6,6 +6,7 @@ import os
 import platform
 import time
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -117,6 +118,8 @@ def run_all(name: str, tasks: Sequence[Task], plan: Plan, ledger: Ledger, n_jobs
             f"{len(failures)} of {len(tasks)} pieces failed. The others are kept, and the same command tries these again. The first: "
             f"{failures[0].text}"
         )
+    n_warned = sum(bool(record.get("warnings")) for record in done.values())
+    announce(f"{name}: {n_warned} of {len(tasks)} pieces came with warnings; they are in {ledger.path}", enabled=n_warned > 0)
     return [done[task] for task in tasks]
 
 
@@ -138,8 +141,11 @@ def run_one(name: str, task: Task, plan: Plan) -> Record | Failure:
     """One piece, with its name. What the user has to mend (a package, a file) is raised; other errors are no reason not to go on."""
     started = time.perf_counter()
     try:
-        with one_blas_thread():
-            record = {**task._asdict(), **EXPERIMENTS[name].run(task, plan), "seconds": round(time.perf_counter() - started, 3)}
+        with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = EXPERIMENTS[name].run(task, plan)
+        said = sorted({str(warning.message) for warning in caught})
+        record = {**task._asdict(), **result, "warnings": said, "seconds": round(time.perf_counter() - started, 3)}
         as_line(record)
     except (ImportError, OSError):
         raise
