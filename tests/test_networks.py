@@ -126,7 +126,7 @@ def test_the_first_steps_are_those_of_torch_optim_adam() -> None:
     peers: list[tuple[torch.nn.Sequential, torch.optim.Adam]] = []
     for network in range(2):
         first, normal, last = torch.nn.Linear(3, 6, bias=False), torch.nn.BatchNorm1d(6), torch.nn.Linear(6, 2)
-        peer = torch.nn.Sequential(first, normal, torch.nn.ReLU(), last)
+        peer = torch.nn.Sequential(first, normal, torch.nn.ReLU(), last).float()  # another test may have changed the default
         with torch.no_grad():
             for theirs, ours in zip(peer.parameters(), networks.blocks[0], strict=True):
                 assert ours is not None
