@@ -307,12 +307,6 @@ def test_strings_with_a_kernel_for_strings() -> None:
     np.testing.assert_allclose(functions(words[3:5]), functions(words)[:, 3:5], atol=1e-6)
 
 
-def test_float32_rows_give_the_same_representation(circles: Array) -> None:
-    single = circles.astype(np.float32)
-    one, other = GPSSL(3, random_state=0).fit(single), GPSSL(3, random_state=0).fit(single.astype(np.float64))
-    assert_same(one, other, single)
-
-
 # Kinds of rows
 
 

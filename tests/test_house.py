@@ -14,11 +14,15 @@ PACKAGE = ROOT / "src" / "gpssl"
 ORDER = [
     "progress",
     "validation",
+    "threads",
     "rows",
+    "sources",
+    "checked_rows",
     "kernels",
     "inducing",
     "features",
     "moments",
+    "checkpoint",
     "objective",
     "inference",
     "parameters",
@@ -37,7 +41,11 @@ ORDER = [
 ]
 
 
-NETWORKS = ("perceptron", "networks", "network_transformer", "vicreg", "scarf", "simvae")
+IMPORT_WHEN_USED = (
+    *("perceptron", "networks", "network_transformer", "vicreg", "scarf", "simvae"),  # PyTorch
+    *("dask_rows", "table_files", "checked_rows"),  # Dask, pyarrow, pandas
+)
+"""Modules that import what an extra brings, inside the functions that need it."""
 
 
 def room(path: Path) -> str:
@@ -76,8 +84,7 @@ def test_core_needs_only_its_dependencies() -> None:
     standard = __import__("sys").stdlib_module_names
     for path in core:
         tree = ast.parse(path.read_text())
-        # Neural networks import PyTorch where they are trained, not where they are imported.
-        for node in tree.body if path.stem in NETWORKS else ast.walk(tree):
+        for node in tree.body if path.stem in IMPORT_WHEN_USED else ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
             for name in names:

@@ -7,12 +7,13 @@ from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL
 from gpssl.inducing import choose_inducing_points, sample_candidates
+from gpssl.sources import SliceableRows
 
 Array = NDArray[np.float64]
 
 
 def choose(kernel: sk.Kernel, X: Array, n_points: int, tolerance: float) -> Array:
-    candidates = sample_candidates(kernel, X, np.ones(len(X)), n_points, seed=0)
+    candidates = sample_candidates(kernel, SliceableRows(X), n_points, seed=0)
     return candidates.rows[choose_inducing_points(kernel, candidates, n_points=n_points, tolerance=tolerance)]
 
 

@@ -8,6 +8,7 @@ from sklearn.gaussian_process import kernels as sk
 from sklearn.preprocessing import StandardScaler
 
 from gpssl.kernels import NeighborRBF, block_kernel, kernel_diagonal, resolve_kernel
+from gpssl.sources import SliceableRows
 
 Array = NDArray[np.float64]
 
@@ -84,9 +85,8 @@ def test_column_far_from_zero_is_not_taken_for_constant() -> None:
 
 
 def test_resolution_reaches_into_sums_products_and_powers(circles: Array) -> None:
-    weight = np.ones(len(circles))
     kernel = (2.0 * NeighborRBF(per_column=False) + sk.WhiteKernel(0.1)) ** 2
-    resolved = resolve_kernel(kernel, circles, weight, seed=0)
+    resolved = resolve_kernel(kernel, SliceableRows(circles), seed=0)
     inner = NeighborRBF(per_column=False).resolve(circles)
     expected = (2.0 * inner + sk.WhiteKernel(0.1)) ** 2
     np.testing.assert_allclose(resolved(circles[:20]), expected(circles[:20]))

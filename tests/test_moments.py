@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from gpssl.features import Features
 from gpssl.moments import Moments, Spectrum, moments_of_rows
-from gpssl.progress import Progress
+from gpssl.rows import row_blocks
+from gpssl.sources import Part, Rows, SliceableRows
 
 Array = NDArray[np.float64]
 
@@ -20,10 +22,21 @@ X = np.random.default_rng(0).standard_normal((200, 3))
 FEATURES = Features.build(RBF(1.5), X[:12])
 
 
-def moments(rows: Array, weight: Array | None = None, block_rows: int = 64) -> Moments:
-    weight = np.ones(len(rows)) if weight is None else weight
-    silent = Progress("", len(rows), enabled=False)
-    return moments_of_rows(FEATURES, rows, weight, progress=silent, block_rows=block_rows)
+class InParts(Rows):
+    """Rows in parts of any size."""
+
+    def __init__(self, X: Array, weight: Array | None, size: int) -> None:
+        super().__init__(weight)
+        self.X, self.size = X, size
+
+    def parts(self) -> Iterator[Part]:
+        for block in row_blocks(len(self.X), self.size):
+            rows = self.X[block]
+            yield Part(rows, self.weight_of(block.start, len(rows)))
+
+
+def moments(rows: Array, weight: Array | None = None, part_rows: int = 64) -> Moments:
+    return moments_of_rows(FEATURES, InParts(rows, weight, part_rows))
 
 
 def assert_equal(one: Moments, other: Moments, rtol: float = 1e-12) -> None:
@@ -51,12 +64,12 @@ def test_covariance_is_that_of_the_whitened_features() -> None:
 
 @given(st.lists(st.integers(0, 200), max_size=6), st.integers(1, 64), st.integers(0, 2**31))
 @settings(max_examples=25)
-def test_moments_add_over_any_split_in_any_order(cuts: list[int], block_rows: int, seed: int) -> None:
+def test_moments_add_over_any_split_in_any_order(cuts: list[int], part_rows: int, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(X))
     parts = [part for part in np.split(X[order], sorted(cuts)) if len(part) > 0]
-    total = moments(parts[0], block_rows=block_rows)
+    total = moments(parts[0], part_rows=part_rows)
     for part in parts[1:]:
-        total = total + moments(part, block_rows=block_rows)
+        total = total + moments(part, part_rows=part_rows)
     assert_equal(total, moments(X))
 
 
@@ -80,9 +93,9 @@ def test_covariance_is_positive_semi_definite(n_rows: int, seed: int) -> None:
 def test_bits_do_not_depend_on_the_number_of_threads() -> None:
     rows = np.random.default_rng(2).standard_normal((3000, 3))
     with threadpool_limits(1):
-        one = moments(rows, block_rows=100)
+        one = moments(rows, part_rows=100)
     with threadpool_limits(2):
-        two = moments(rows, block_rows=100)
+        two = moments(rows, part_rows=100)
     np.testing.assert_array_equal(one.second, two.second)
     np.testing.assert_array_equal(one.first, two.first)
 
@@ -119,16 +132,14 @@ def test_files_that_are_none_get_a_sentence(tmp_path: Path) -> None:
 
 def test_moments_of_different_features_do_not_add() -> None:
     other = Features.build(RBF(1.5), X[:11])
-    silent = Progress("", len(X), enabled=False)
     with pytest.raises(ValueError, match="different kernels or inducing points"):
-        moments(X) + moments_of_rows(other, X, np.ones(len(X)), progress=silent)
+        moments(X) + moments_of_rows(other, SliceableRows(X))
 
 
 def test_overflow_gets_a_sentence() -> None:
     features = Features.build(DotProduct(), X[:5] * 1e100)
-    silent = Progress("", len(X), enabled=False)
     with pytest.raises(ValueError, match="Scale the columns"):
-        moments_of_rows(features, X * 1e100, np.ones(len(X)), progress=silent)
+        moments_of_rows(features, SliceableRows(X * 1e100))
 
 
 def test_spectrum_is_that_of_the_covariance_and_has_fixed_signs() -> None:

@@ -19,7 +19,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from gpssl.downstream.perceptron import Network, PerceptronClassifier, Perceptrons, arrange_rows, torch_on_one_thread
-from gpssl.rows import one_blas_thread
+from gpssl.threads import one_blas_thread
 
 Array = NDArray[np.float64]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from .checked_rows import check_inducing_points, check_rows
+from .checkpoint import Checkpoint
 from .features import Features
 from .inducing import choose_inducing_points, nugget_of_rows, sample_candidates
 from .inference import Inference
@@ -21,8 +24,9 @@ from .moments import Moments, Spectrum, moments_of_rows
 from .parameters import check_changes, check_parameters, kernel_of, method_of, objective_of
 from .posterior import FunctionDraws, Posterior
 from .progress import Progress, announce
-from .rows import as_object_rows, one_blas_thread
-from .validation import check_number, check_numeric_rows, check_weights, seed_from, unchanged_on_failure
+from .sources import Rows
+from .threads import one_blas_thread
+from .validation import check_number, seed_from, unchanged_on_failure
 
 Array = NDArray[np.float64]
 
@@ -135,14 +139,20 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Learning
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPSSL:
-        """Learn from unlabelled rows; `y` is ignored. Weight 2 is the row twice."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: str | PathLike[str] | None = None) -> GPSSL:
+        """Learn from unlabelled rows; `y` is ignored. Weight 2 is the row twice.
+
+        Besides arrays and data frames, X may be sparse, a `numpy.memmap`, a Dask array or data frame, a path to Parquet or CSV files,
+        `gpssl.sources.TableFiles` to choose among their columns, an AnnData object or its X, in memory or not: these are read in
+        parts, and never held as a whole. With `checkpoint`, a file name, a long pass over files leaves its moments there as it goes;
+        the same call goes on from them after an interruption. The file is removed at the end.
+        """
         check_parameters(self)
         with unchanged_on_failure(self):
-            rows = self._check_rows(X, reset=True, min_rows=2)
-            weight = check_weights(sample_weight, rows)
-            self._choose_features(rows, weight)
-            self.moments_ = self._moments(rows, weight)
+            rows = self._check_rows(X, reset=True, min_rows=2, sample_weight=sample_weight)
+            kept = None if checkpoint is None else Checkpoint(checkpoint, rows)
+            self._choose_features(rows, seed=kept.seed if kept and self.random_state is None else None)
+            self.moments_ = self._moments(rows, kept)
             self._forget_posterior()
             self._infer()
         return self
@@ -156,12 +166,11 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_parameters(self)
         first = not hasattr(self, "moments_")
         with unchanged_on_failure(self):
-            rows = self._check_rows(X, reset=first, min_rows=1)
-            weight = check_weights(sample_weight, rows)
+            rows = self._check_rows(X, reset=first, sample_weight=sample_weight)
             if first:
                 self._check_first_batch(rows)
-                self._choose_features(rows, weight)
-            moments = self._moments(rows, weight)
+                self._choose_features(rows)
+            moments = self._moments(rows)
             self.moments_ = moments if first else self.moments_ + moments
             self._forget_posterior()
         return self
@@ -192,15 +201,20 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Using what was learnt
 
-    def transform(self, X: Any) -> Array:
-        """Posterior mean of the representation at each row. [n, J]"""
-        return self._posterior_for_use().mean(self._check_rows(X, reset=False))
+    def transform(self, X: Any) -> Any:
+        """Posterior mean of the representation at each row. [n, J]
 
-    def std(self, X: Any) -> Array:
+        Rows may come as in `fit`. Dask arrays and data frames give lazy Dask arrays, here and in `std` and draws; all others NumPy arrays.
+        """
+        mean = self._posterior_for_use().mean
+        return self._check_rows(X, reset=False).map(mean, (None, self._n_features_out))
+
+    def std(self, X: Any) -> Any:
         """Posterior standard deviation of the representation at each row. [n, J]"""
-        return self._posterior_for_use().std(self._check_rows(X, reset=False))
+        std = self._posterior_for_use().std
+        return self._check_rows(X, reset=False).map(std, (None, self._n_features_out))
 
-    def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Array:
+    def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
         """Draws of the representation, joint over the rows. [S, n, J]
 
         The first index is the function: `sample(X, 100)` is `draw_functions(100)(X)`.
@@ -227,9 +241,10 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         posterior = self._posterior_for_use()
         rows = self._check_rows(X, reset=False)
-        if len(rows) < 2:
+        moments = self._moments(rows)
+        if moments.weight < 2:
             raise ValueError("score needs at least 2 rows: it measures their covariance.")
-        covariance, residual = self._moments(rows, np.ones(len(rows))).covariance(self.features_)
+        covariance, residual = moments.covariance(self.features_)
         rotated = self._spectrum.basis.T @ covariance @ self._spectrum.basis
         loss = posterior.weights.expected_loss(rotated, residual, self._fitted_objective)
         return -(loss + self.temperature_ * posterior.weights.divergence())
@@ -279,31 +294,39 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Steps of fitting
 
-    def _choose_features(self, rows: NDArray[Any], weight: Array) -> None:
-        self._seed = seed_from(self.random_state)
+    def _choose_features(self, rows: Rows, seed: int | None = None) -> None:
+        self._seed = seed_from(self.random_state) if seed is None else seed
+        self.kernel_ = resolve_kernel(kernel_of(self.kernel), rows, self._seed)
+        points = self._inducing_points(rows)
         with one_blas_thread():
-            self.kernel_ = resolve_kernel(kernel_of(self.kernel), rows, weight, self._seed)
-            self.features_ = Features.build(self.kernel_, self._inducing_points(rows, weight))
-            self._nugget = float(nugget_of_rows(self.kernel_, rows[:NUGGET_SAMPLE]).mean())
+            self.features_ = Features.build(self.kernel_, points)
+            self._nugget = float(nugget_of_rows(self.kernel_, points[:NUGGET_SAMPLE]).mean())
         announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
 
-    def _inducing_points(self, rows: NDArray[Any], weight: Array) -> NDArray[Any]:
+    def _inducing_points(self, rows: Rows) -> NDArray[Any]:
         if self.inducing is not None and not isinstance(self.inducing, Integral | str):
-            return self._check_inducing_rows(rows)
-        n_points, tolerance = self._inducing_limits(len(rows))
-        candidates = sample_candidates(self.kernel_, rows, weight, n_points, self._seed)
-        chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
+            return check_inducing_points(self.inducing, rows.n_columns, kernel_of(self.kernel))
+        n_points, tolerance = self._inducing_limits(rows)
+        candidates = sample_candidates(self.kernel_, rows, n_points, self._seed)
+        with one_blas_thread():
+            chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
         return candidates.rows[chosen]
 
-    def _inducing_limits(self, n_rows: int) -> tuple[int, float]:
+    def _inducing_limits(self, rows: Rows) -> tuple[int, float]:
         """How many points at most, and the residual at which to stop before."""
         if self.inducing is None:
             return int(self.max_inducing), float(self.residual_tolerance)
-        return (n_rows if isinstance(self.inducing, str) else int(self.inducing)), 0.0
+        if not isinstance(self.inducing, str):
+            return int(self.inducing), 0.0
+        if rows.n_rows is None:
+            raise ValueError('inducing="all" needs to know the number of rows, which these files or partitions do not tell: give a number.')
+        return rows.n_rows, 0.0
 
-    def _moments(self, rows: NDArray[Any], weight: Array) -> Moments:
-        progress = Progress("moments", len(rows), enabled=bool(self.verbose))
-        return moments_of_rows(self.features_, rows, weight, progress=progress)
+    def _moments(self, rows: Rows, checkpoint: Checkpoint | None = None) -> Moments:
+        if checkpoint:
+            checkpoint.start(self._seed, self.features_.fingerprint)
+        progress = Progress("moments", rows.n_rows, enabled=bool(self.verbose))
+        return moments_of_rows(self.features_, rows, progress=progress, keeper=checkpoint)
 
     def _infer(self) -> None:
         with one_blas_thread():
@@ -361,36 +384,24 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Checks
 
-    def _check_inducing_rows(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Inducing points may come as an array where the training rows come as a data frame: only their shape is compared."""
-        if not kernel_of(self.kernel).requires_vector_input:
-            return as_object_rows(self.inducing)
-        points = check_array(self.inducing, dtype=np.float64)
-        if points.shape[1] != rows.shape[1]:
-            raise ValueError(f"The inducing points have {points.shape[1]} columns, the rows have {rows.shape[1]} features.")
-        return points
-
-    def _check_new_rows(self, X: Any) -> NDArray[Any]:
+    def _check_new_rows(self, X: Any) -> Rows:
         return self._check_rows(X, reset=False)
 
-    def _check_first_batch(self, rows: NDArray[Any]) -> None:
+    def _check_first_batch(self, rows: Rows) -> None:
         chosen_from_rows = self.inducing is None or isinstance(self.inducing, Integral | str) or depends_on_rows(kernel_of(self.kernel))
-        if chosen_from_rows and len(rows) < max(2, self.n_components):
+        if chosen_from_rows and rows.n_rows is not None and rows.n_rows < max(2, self.n_components):
             raise ValueError(
-                f"The first batch chooses lengthscale and inducing points and has n_samples={len(rows)}, too few for {self.n_components} "
+                f"The first batch chooses lengthscale and inducing points and has n_samples={rows.n_rows}, too few for {self.n_components} "
                 "components. Begin with a larger batch, or pass both a concrete kernel and inducing points to the constructor."
             )
 
-    def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1) -> NDArray[Any]:
+    def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1, sample_weight: Any = None) -> Rows:
         kernel = kernel_of(self.kernel)
-        if not kernel.requires_vector_input:
-            rows = as_object_rows(X)
-            if len(rows) < min_rows:
-                raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")
-            return rows
-        return check_numeric_rows(self, X, reset=reset, min_rows=min_rows, kernel=kernel)
+        return check_rows(self, X, kernel, sample_weight=sample_weight, reset=reset, min_rows=min_rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = bool(getattr(kernel_of(self.kernel), "requires_vector_input", True))
+        vectors = bool(getattr(kernel_of(self.kernel), "requires_vector_input", True))
+        tags.input_tags.two_d_array = tags.input_tags.sparse = vectors
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -13,8 +13,11 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from .kernels import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
-from .rows import hash_rows, in_double_precision, map_on_threads, row_blocks
+from .rows import hash_rows, in_double_precision, result_dtype, row_blocks
+from .threads import map_on_threads
 
+SMALLEST_SAFE_PIVOT = 1e-6
+"""Of the mean prior variance; see `Features.single_precision_is_safe`."""
 FIRST_JITTER = 1e-8
 JITTER_TRIES = 4
 
@@ -71,11 +74,20 @@ class Features:
         digest.update(hash_rows(self.points, seed=0).astype("<u8").tobytes())
         return digest.hexdigest()[:16]
 
+    @cached_property
+    def single_precision_is_safe(self) -> bool:
+        """Whether k(x, U) may be computed in the precision of rows in single precision.
+
+        Whitening divides by L, whose smallest diagonal entry is the standard deviation that the last inducing points add; rounding
+        errors of 6e-8 are divided by it too.
+        """
+        return bool((self.factor.diagonal() ** 2).min() > SMALLEST_SAFE_PIVOT * (self.factor**2).sum() / self.n_points)
+
     def columns(self, X: NDArray[Any], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """k(x, U) for a block of rows, before whitening. [n, M]"""
         if out is None:
             out = np.empty((len(X), self.n_points))
-        self._fill(X, out)
+        self._fill(X if self.single_precision_is_safe else in_double_precision(X), out)
         return out
 
     def project(self, X: NDArray[Any], directions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -85,10 +97,10 @@ class Features:
         """
         weights = self.unwhiten(directions)
         self.columns(X[:1])  # builds what the threads share
-        out = np.empty((len(X), directions.shape[1]))
+        out = np.empty((len(X), directions.shape[1]), dtype=result_dtype(X))
 
         def fill(block: slice) -> None:
-            np.matmul(self.columns(X[block]), weights, out=out[block])
+            out[block] = self.columns(X[block]) @ weights
 
         map_on_threads(fill, list(row_blocks(len(X))))
         return out

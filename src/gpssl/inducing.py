@@ -10,7 +10,8 @@ from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from .kernels import block_kernel, check_finite_kernel, kernel_diagonal
-from .rows import DistinctRows, distinct_rows, in_double_precision, row_blocks
+from .rows import in_double_precision, row_blocks
+from .sources import Rows
 
 MIN_CANDIDATES = 2048
 CANDIDATES_PER_POINT = 4
@@ -32,13 +33,13 @@ class KernelSample(NamedTuple):
     """Whether these are all distinct rows, or a sample of them."""
 
 
-def sample_candidates(kernel: Kernel, X: NDArray[Any], sample_weight: NDArray[np.float64], n_points: int, seed: int) -> KernelSample:
+def sample_candidates(kernel: Kernel, rows: Rows, n_points: int, seed: int) -> KernelSample:
     """Distinct rows from which to choose `n_points`: all of them while they are few, else a seeded sample."""
     limit = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * n_points)
-    distinct: DistinctRows = distinct_rows(X, sample_weight, limit=limit, seed=seed)
-    rows = in_double_precision(X[distinct.first])
-    prior_variance = kernel_diagonal(kernel, rows)
-    return KernelSample(rows, distinct.weight, prior_variance, nugget_of_rows(kernel, rows), complete=len(rows) < limit)
+    sample = rows.sample(limit, seed)
+    prior_variance = kernel_diagonal(kernel, sample.rows)
+    nugget = nugget_of_rows(kernel, sample.rows)
+    return KernelSample(sample.rows, sample.weight, prior_variance, nugget, complete=len(sample.rows) < limit)
 
 
 def nugget_of_rows(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike
 from typing import Any
 from zipfile import BadZipFile
@@ -15,11 +17,13 @@ from scipy.linalg import eigh
 from .features import Features
 from .kernels import kernel_diagonal
 from .progress import Progress
-from .rows import BLOCK_ROWS, map_on_threads, row_blocks
+from .rows import row_blocks, rows_in_cache
+from .sources import Keeper, Part, Rows
 
 FILE_VERSION = 1
-MAX_LANES = 16
-LANE_BYTES = 512 * 2**20
+MAX_THREADS = 64
+THREAD_BYTES = 2**30
+"""For the matrices of all threads together."""
 NEGLIGIBLE_EIGENVALUE = 1e-6
 
 
@@ -61,30 +65,22 @@ class Moments:
     def save(self, path: str | PathLike[str]) -> None:
         """Write to an `.npz` file that `load` reads back to the last bit. It holds no rows."""
         with open(path, "wb") as file:
-            np.savez_compressed(
-                file,
-                version=FILE_VERSION,
-                weight=self.weight,
-                first=self.first,
-                second=self.second,
-                diagonal=self.diagonal,
-                fingerprint=self.fingerprint,
-            )
+            np.savez_compressed(file, **self.to_arrays())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Moments:
         """Read what `save` wrote."""
-        with open(path, "rb") as file:
-            try:
-                with np.load(file, allow_pickle=False) as archive:
-                    content = {name: archive[name] for name in archive.files}
-                version = int(content["version"])
-                if version <= FILE_VERSION:
-                    weight, diagonal = float(content["weight"]), float(content["diagonal"])
-                    return cls(weight, content["first"], content["second"], diagonal, str(content["fingerprint"]))
-            except (AttributeError, BadZipFile, EOFError, KeyError, OSError, TypeError, ValueError) as error:
-                raise ValueError(f"{path} is not a file written by Moments.save, or is damaged.") from error
-        raise ValueError(f"{path} was written by a newer version of gpssl (format {version}); upgrade gpssl to read it.")
+        return cls.from_arrays(read_arrays(path, "a file written by Moments.save"))
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Everything by name, for a file."""
+        return {"version": FILE_VERSION, **{field.name: getattr(self, field.name) for field in fields(self)}}
+
+    @classmethod
+    def from_arrays(cls, content: Mapping[str, Any]) -> Moments:
+        """What `to_arrays` gave."""
+        weight, diagonal = float(content["weight"]), float(content["diagonal"])
+        return cls(weight, content["first"], content["second"], diagonal, str(content["fingerprint"]))
 
     def covariance(self, features: Features) -> tuple[NDArray[np.float64], float]:
         """G and ρ: covariance of the whitened features over the rows, and their mean residual variance.
@@ -106,52 +102,45 @@ class Moments:
         return (centred + centred.T) / 2, max(0.0, float(residual))
 
 
-def moments_of_rows(
-    features: Features,
-    X: NDArray[Any],
-    sample_weight: NDArray[np.float64],
-    *,
-    progress: Progress,
-    block_rows: int = BLOCK_ROWS,
-) -> Moments:
-    """One pass over the rows.
+def read_arrays(path: str | PathLike[str], what: str) -> dict[str, Any]:
+    """The arrays of a file that holds moments, or a sentence that it is not `what` it should be."""
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                content = {name: archive[name] for name in archive.files}
+            version = int(content["version"])
+            complete = version > FILE_VERSION or {field.name for field in fields(Moments)} <= set(content)
+            if not complete:
+                raise KeyError("moments")
+        except (AttributeError, BadZipFile, EOFError, KeyError, OSError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is not {what}, or is damaged.") from error
+    if version > FILE_VERSION:
+        raise ValueError(f"{path} was written by a newer version of gpssl (format {version}); upgrade gpssl to read it.")
+    return content
 
-    The rows are split into lanes, each summed block by block by one thread, and the lanes are added in order. The number of lanes
-    depends on the number of rows and inducing points alone, so the result has the same bits for any number of threads.
+
+def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None = None, keeper: Keeper | None = None) -> Moments:
+    """One pass over the rows: the moments of each part, added in the order of the parts.
+
+    Parts do not depend on the number of threads, so neither does a bit of the result.
     """
-    blocks = list(row_blocks(len(X), block_rows))
-    lane_limit = max(1, min(MAX_LANES, LANE_BYTES // (16 * features.n_points**2)))
-    n_lanes = max(1, min(lane_limit, len(blocks)))
-    edges = np.linspace(0, len(blocks), n_lanes + 1).astype(int)
-    lanes = [slice(start, stop) for start, stop in pairwise(edges)]
-    features.columns(X[:1])  # builds what the threads share
-
-    def sum_lane(lane: slice) -> Moments:
-        return _sum_blocks(features, X, sample_weight, blocks[lane], progress)
-
-    first, *rest = map_on_threads(sum_lane, lanes)
-    total = sum(rest, start=first)
-    progress.finish()
+    # Each thread holds two matrices of this size, and one waits to be added.
+    max_threads = max(1, min(MAX_THREADS, THREAD_BYTES // (24 * features.n_points**2)))
+    total = rows.reduce(partial(_moments_of_part, features), operator.add, progress=progress, max_threads=max_threads, keeper=keeper)
     _check_finite(total)
     return total
 
 
-def _sum_blocks(
-    features: Features,
-    X: NDArray[Any],
-    sample_weight: NDArray[np.float64],
-    blocks: list[slice],
-    progress: Progress,
-) -> Moments:
-    """The moments of consecutive blocks, in buffers that are allocated once."""
-    n_points = features.n_points
-    n_rows = max((block.stop - block.start for block in blocks), default=0)
-    buffer = np.empty((n_rows, n_points))
+def _moments_of_part(features: Features, part: Part) -> Moments:
+    """The moments of consecutive rows, block by block in buffers that stay in cache."""
+    n_rows, n_points = len(part.rows), features.n_points
+    size = rows_in_cache(n_points)
+    buffer = np.empty((min(size, n_rows), n_points))
     product = np.empty((n_points, n_points))
     first, second = np.zeros(n_points), np.zeros((n_points, n_points))
     diagonal = weight = 0.0
-    for block in blocks:
-        rows, w = X[block], sample_weight[block]
+    for block in row_blocks(n_rows, size):
+        rows, w = part.rows[block], part.weight[block]
         columns = features.columns(rows, out=buffer[: len(rows)])
         root = np.sqrt(w)
         if not (w == 1).all():
@@ -161,7 +150,6 @@ def _sum_blocks(
             second += np.matmul(columns.T, columns, out=product)
         diagonal += float(w @ kernel_diagonal(features.kernel, rows))
         weight += float(w.sum())
-        progress.advance(len(rows))
     return Moments(weight, first, second, diagonal, features.fingerprint)
 
 

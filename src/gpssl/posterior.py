@@ -13,7 +13,9 @@ from scipy.linalg import LinAlgError, solve_triangular
 from .features import Features, stable_cholesky
 from .inference import Weights
 from .kernels import kernel_diagonal
-from .rows import hash_rows, in_double_precision, map_on_threads, row_blocks
+from .rows import hash_rows, in_double_precision, result_dtype, row_blocks
+from .sources import Rows, open_rows
+from .threads import map_on_threads
 
 Array = NDArray[np.float64]
 
@@ -43,7 +45,7 @@ class Posterior:
 
     def std(self, X: NDArray[Any]) -> Array:
         """sqrt(k(x, x) − Σ_a b_a(x)² + Var(Σ_a b_a(x) v_ja)). [n, J]"""
-        out = np.empty((len(X), len(self.weights.mean)))
+        out = np.empty((len(X), len(self.weights.mean)), dtype=result_dtype(X))
         directions = self.features.unwhiten(self.basis)
         self.features.columns(X[:1])  # builds what the threads share
 
@@ -51,12 +53,12 @@ class Posterior:
             projections = self.features.columns(X[block]) @ directions
             open_variance = kernel_diagonal(self.features.kernel, X[block]) - (projections**2).sum(axis=1)
             variance = np.maximum(open_variance, 0.0)[:, None] + self.weights.variance_along(projections)
-            np.sqrt(variance, out=out[block])
+            out[block] = np.sqrt(variance)
 
         map_on_threads(fill, list(row_blocks(len(X))))
         return out
 
-    def draw_functions(self, n_draws: int, seed: int, prepare: Callable[[Any], NDArray[Any]] = np.asarray) -> FunctionDraws:
+    def draw_functions(self, n_draws: int, seed: int, prepare: Callable[[Any], Rows] = open_rows) -> FunctionDraws:
         """Functions drawn from the posterior, to be evaluated anywhere; `prepare` checks the rows they are given."""
         rng = np.random.default_rng(seed)
         learnt = self.weights.draw(n_draws, rng)
@@ -83,7 +85,7 @@ class FunctionDraws:
         directions: Array,
         n_components: int,
         seed: int,
-        prepare: Callable[[Any], NDArray[Any]],
+        prepare: Callable[[Any], Rows],
     ) -> None:
         self.n_draws = directions.shape[1] // n_components
         self.n_components = n_components
@@ -101,8 +103,10 @@ class FunctionDraws:
 
     def __call__(self, X: Any) -> Array:
         """The value of every function at every row. [S, n, J]"""
-        rows = self._prepare(X)
-        values = self._features.project(rows, self._directions) + self._residual(rows)
+        return self._prepare(X).map(self._evaluate, (self.n_draws, None, self.n_components))
+
+    def _evaluate(self, rows: NDArray[Any]) -> Array:
+        values = (self._features.project(rows, self._directions) + self._residual(rows)).astype(result_dtype(rows), copy=False)
         return values.reshape(len(rows), self.n_draws, self.n_components).swapaxes(0, 1)
 
     def settle(self) -> None:
@@ -116,7 +120,9 @@ class FunctionDraws:
         distribution, jointly with the known rows. A row's value depends on its content alone, whatever else is asked and when, and similar
         rows have similar values. Two rows together are not a draw of the process: for that, call the functions.
         """
-        rows = self._prepare(X)
+        return self._prepare(X).map(self._evaluate_one_row_at_a_time, (self.n_draws, None, self.n_components))
+
+    def _evaluate_one_row_at_a_time(self, rows: NDArray[Any]) -> Array:
         values = self._features.project(rows, self._directions)
         noise = np.random.default_rng([self._seed, 2]).standard_normal(values.shape[1])
         for block in row_blocks(len(rows), 500):

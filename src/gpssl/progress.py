@@ -9,13 +9,13 @@ from typing import TextIO
 
 
 class Progress:
-    """A line on standard error that counts rows or steps, at most ten times a second.
+    """A line on standard error that counts rows or steps, at most ten times a second; `total` is None where it is not known.
 
     On a terminal the line is rewritten in place; elsewhere (a log file, a notebook's log) a new line is printed
     every two seconds or more, so that a log stays readable. Silent when `enabled` is false.
     """
 
-    def __init__(self, task: str, total: int, *, enabled: bool, unit: str = "rows", stream: TextIO | None = None) -> None:
+    def __init__(self, task: str, total: int | None, *, enabled: bool, unit: str = "rows", stream: TextIO | None = None) -> None:
         self.task = task
         self.total = total
         self.enabled = enabled
@@ -46,8 +46,10 @@ class Progress:
     def _write(self, now: float, *, end: str) -> None:
         seconds = max(now - self._started, 1e-9)
         rate = self.done / seconds
-        left = (self.total - self.done) / rate if rate > 0 else float("inf")
-        text = f"{self.task}: {self.done:,} of {self.total:,} {self.unit}, {_number(rate)} {self.unit}/s, {_duration(left)} left"
+        text = f"{self.task}: {self.done:,} {self.unit}, {_number(rate)} {self.unit}/s"
+        if self.total is not None:
+            left = (self.total - self.done) / rate if rate > 0 else float("inf")
+            text = f"{self.task}: {self.done:,} of {self.total:,} {self.unit}, {_number(rate)} {self.unit}/s, {_duration(left)} left"
         print(f"{text:<79}", end=end, file=self.stream, flush=True)
 
 

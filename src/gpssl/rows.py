@@ -1,35 +1,34 @@
-"""Rows: which of them are the same, a sample that does not depend on their order, and a walk over them in blocks."""
+"""Rows: which of them are the same, a sample that does not depend on their order, and blocks of them that suit the cache."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+import os
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
-
-Result = TypeVar("Result")
 
 BLOCK_ROWS = 1024
-"""Rows in a block: large enough that BLAS runs at full speed, small enough that a block stays in cache."""
+"""Rows in a block where the cache is not known."""
+BLOCK_LIMITS = (256, 4096)
+"""Smaller blocks keep BLAS waiting, larger ones bring nothing."""
 
 PHASES = 10.0
 """Phases per standard deviation: enough to be random, few enough that a small change of a row is a small change of its phase."""
 
 
 class DistinctRows(NamedTuple):
-    """Distinct rows in an order that depends on their content alone."""
+    """Distinct rows in an order that depends on their content alone. Those of several sets of rows can be merged."""
 
-    first: NDArray[np.intp]
-    """Where each distinct row first occurs. [n]"""
+    rows: NDArray[Any]
     weight: NDArray[np.float64]
-    """The summed weight of all its copies. [n]"""
+    """The summed weight of all copies of a row. [n]"""
+    hashes: NDArray[np.uint64]
+    """Of the rows' content, in rising order. [n]"""
 
 
 def as_object_rows(X: Any) -> NDArray[Any]:
@@ -48,6 +47,11 @@ def in_double_precision(X: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(X, dtype=np.float64) if X.dtype.kind in "fiub" else X
 
 
+def result_dtype(X: NDArray[Any]) -> type[np.floating[Any]]:
+    """Single precision for rows in single precision, double for all others."""
+    return np.float32 if X.dtype == np.float32 else np.float64
+
+
 def distinct_rows(X: NDArray[Any], sample_weight: NDArray[np.float64], *, limit: int, seed: int) -> DistinctRows:
     """At most `limit` distinct rows of positive weight, the same ones in the same order for any order of the rows.
 
@@ -60,9 +64,21 @@ def distinct_rows(X: NDArray[Any], sample_weight: NDArray[np.float64], *, limit:
     if len(present) > limit:
         below = hashes <= _nth_distinct(hashes, limit)
         hashes, kept = hashes[below], present[below]
-    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    weight = np.bincount(inverse, weights=sample_weight[kept])
-    return DistinctRows(kept[first], weight.astype(np.float64))
+    distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    weight = np.bincount(inverse, weights=sample_weight[kept], minlength=len(distinct))
+    return DistinctRows(in_double_precision(X[kept[first]]), weight.astype(np.float64), distinct)
+
+
+def merge_distinct_rows(one: DistinctRows, other: DistinctRows, *, limit: int) -> DistinctRows:
+    """The sample of both sets of rows together.
+
+    It is exact: a row with one of the `limit` smallest hashes of all is among those of each set that it occurs in.
+    """
+    hashes = np.concatenate([one.hashes, other.hashes])
+    distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    weight = np.bincount(inverse, weights=np.concatenate([one.weight, other.weight]), minlength=len(distinct))
+    rows = np.concatenate([one.rows, other.rows])[first[:limit]]
+    return DistinctRows(rows, weight[:limit].astype(np.float64), distinct[:limit])
 
 
 def _nth_distinct(values: NDArray[np.uint64], n: int) -> np.uint64:
@@ -121,25 +137,24 @@ def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
+def rows_in_cache(n_columns: int) -> int:
+    """How many rows of so many numbers to work on at a time: half of one core's share of the cache, as a power of two."""
+    share = _cache_of_one_core() // 2 // (8 * max(1, n_columns))
+    if share == 0:
+        return BLOCK_ROWS
+    smallest, largest = BLOCK_LIMITS
+    return int(min(max(2 ** (share.bit_length() - 1), smallest), largest))
+
+
 @cache
-def _thread_pools() -> ThreadpoolController:
-    """The BLAS libraries of this process; finding them takes longer than many a fit spends on anything else."""
-    return ThreadpoolController()
+def _cache_of_one_core() -> int:
+    """Bytes of the second-level cache, or of the third level divided by the cores that share it; 0 where it is not known."""
+    sizes = [_cache_size(2), _cache_size(3) // (os.cpu_count() or 1)]
+    return max(0, *sizes)
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """For work on small matrices: a second thread brings nothing there, waits for a busy core, and changes the last digits."""
-    return _thread_pools().limit(limits=1)
-
-
-def map_on_threads(function: Callable[[slice], Result], parts: Sequence[slice]) -> list[Result]:
-    """`function` of each part, on as many threads as BLAS would use, with BLAS held to one thread in each.
-
-    The result does not depend on the number of threads: each part is computed by one thread from start to end.
-    """
-    n_threads = max((pool["num_threads"] for pool in _thread_pools().info()), default=1)
-    with one_blas_thread():
-        if n_threads == 1 or len(parts) == 1:
-            return [function(part) for part in parts]
-        with ThreadPoolExecutor(n_threads) as executor:
-            return list(executor.map(function, parts))
+def _cache_size(level: int) -> int:
+    try:
+        return os.sysconf(f"SC_LEVEL{level}_CACHE_SIZE")
+    except (AttributeError, OSError, ValueError):  # no such question on this system
+        return 0

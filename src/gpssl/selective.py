@@ -67,7 +67,7 @@ def risk_coverage_curve_from_losses(losses: Any, certainty: Any, *, sample_weigh
     coverage(t) = Σ_i w_i 1[κ_i ≥ t] / Σ_i w_i      risk(t) = Σ_i w_i ℓ_i 1[κ_i ≥ t] / Σ_i w_i 1[κ_i ≥ t]
     """
     losses, certainty = _check_losses(losses, certainty)
-    weight = check_weights(sample_weight, losses)
+    weight = check_weights(sample_weight, len(losses))
     counts = weight > 0
     strictness, group = np.unique(-certainty[counts], return_inverse=True)
     covered = np.cumsum(np.bincount(group, weight[counts]))

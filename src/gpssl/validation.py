@@ -17,10 +17,13 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_co
 LARGEST_TOTAL_WEIGHT = 1e15
 
 
-def check_numeric_rows(estimator: BaseEstimator, X: Any, *, reset: bool, min_rows: int, kernel: Kernel) -> NDArray[Any]:
-    """Rows of numbers, as scikit-learn checks them; for what is no number, what to do about it."""
+def check_numeric_rows(
+    estimator: BaseEstimator, X: Any, *, reset: bool, min_rows: int, kernel: Kernel, sparse: bool = False
+) -> NDArray[Any]:
+    """Rows of numbers, as scikit-learn checks them; for what is no number, what to do about it. Sparse ones come by rows (CSR)."""
+    accepted = "csr" if sparse else False
     try:
-        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows)
+        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows, accept_sparse=accepted)
     except (ValueError, TypeError) as error:
         is_no_number = "could not convert" in str(error) or "argument must be" in str(error)
         if not is_no_number and "promot" not in type(error).__name__.lower():
@@ -32,11 +35,11 @@ def check_numeric_rows(estimator: BaseEstimator, X: Any, *, reset: bool, min_row
         ) from error
 
 
-def check_weights(sample_weight: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """One non-negative weight for each row, not all zero."""
     if sample_weight is None:
-        return np.ones(len(rows))
-    weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        return np.ones(n_rows)
+    weight = _check_sample_weight(sample_weight, np.broadcast_to(0.0, (n_rows, 1)), dtype=np.float64, ensure_non_negative=True)
     if not weight.sum() < LARGEST_TOTAL_WEIGHT:
         raise ValueError(f"The sample weights sum to {weight.sum():.3g}. A weight counts rows; scale them down.")
     if not weight.sum() > 0:

@@ -11,11 +11,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from ..checked_rows import rows_in_memory
 from ..features import Features
 from ..inducing import choose_inducing_points, sample_candidates
 from ..inference import GaussianWeights
 from ..posterior import FunctionDraws, Posterior
-from ..rows import one_blas_thread
+from ..sources import Rows
+from ..threads import one_blas_thread
 from ..validation import check_number, check_weights, seed_from, unchanged_on_failure
 from .kernel_rows import KernelRows
 
@@ -83,7 +85,7 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         self._check_parameters()
         with unchanged_on_failure(self):
             rows = self._check_rows(X, reset=True, min_rows=2)
-            weight = check_weights(sample_weight, rows)
+            weight = check_weights(sample_weight, len(rows))
             self._seed = seed_from(self.random_state)
             self.kernel_ = self._resolve_kernel(rows, weight, self._seed)
             with one_blas_thread():
@@ -127,13 +129,13 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
 
     def _inducing_points(self, rows: NDArray[Any], weight: Array) -> NDArray[Any]:
         n_points = int(self.max_inducing)
-        candidates = sample_candidates(self.kernel_, rows, weight, n_points, self._seed)
+        candidates = sample_candidates(self.kernel_, rows_in_memory(rows, weight), n_points, self._seed)
         return candidates.rows[
             choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=float(self.residual_tolerance))
         ]
 
-    def _check_new_rows(self, X: Any) -> NDArray[Any]:
-        return self._check_rows(X, reset=False)
+    def _check_new_rows(self, X: Any) -> Rows:
+        return rows_in_memory(self._check_rows(X, reset=False))
 
     def _check_parameters(self) -> None:
         check_number("n_components", self.n_components, Integral, at_least=1)

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
 
+from ..checked_rows import check_rows_in_memory, rows_in_memory
 from ..kernels import resolve_kernel
 from ..parameters import kernel_of
-from ..rows import as_object_rows, one_blas_thread
-from ..validation import check_numeric_rows
+from ..threads import one_blas_thread
 
 
 class KernelRows(BaseEstimator):
@@ -30,17 +30,11 @@ class KernelRows(BaseEstimator):
     def _resolve_kernel(self, rows: NDArray[Any], weight: NDArray[np.float64], seed: int) -> Kernel:
         """The concrete kernel: lengthscales and the like come from all rows."""
         with one_blas_thread():
-            return resolve_kernel(self._check_kernel(), rows, weight, seed)
+            return resolve_kernel(self._check_kernel(), rows_in_memory(rows, weight), seed)
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1) -> NDArray[Any]:
         """Numbers where the kernel works on vectors, else objects."""
-        kernel = self._check_kernel()
-        if kernel.requires_vector_input:
-            return check_numeric_rows(self, X, reset=reset, min_rows=min_rows, kernel=kernel)
-        rows = as_object_rows(X)
-        if len(rows) < min_rows:
-            raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")
-        return rows
+        return check_rows_in_memory(self, X, self._check_kernel(), reset=reset, min_rows=min_rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

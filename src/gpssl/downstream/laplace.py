@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from ..rows import map_on_threads, row_blocks
+from ..rows import row_blocks
+from ..threads import map_on_threads
 
 Array = NDArray[np.float64]
 

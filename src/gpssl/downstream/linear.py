@@ -98,7 +98,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None) -> LinearHeads:
         """One head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
         Z, y = check_draws(Z, y), np.asarray(y, dtype=np.float64)
-        weight = check_weights(sample_weight, Z[0])
+        weight = check_weights(sample_weight, len(Z[0]))
         total = weight.sum()
         if total <= 1:
             raise ValueError("n_samples=1: a single target tells nothing about the noise around it. Give at least two rows a target.")

@@ -17,7 +17,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..rows import map_on_threads, row_blocks
+from ..rows import row_blocks
+from ..threads import map_on_threads
 from ..validation import check_draws, check_number, check_weights, seed_from
 from .labels import encode_classes
 from .laplace import BLOCK_NUMBERS, Labels, Laplace, blocks_of_draws, fit_laplace, logit_covariance
@@ -204,7 +205,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
         """One head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
         self._check_parameters()
         Z = check_draws(Z, y)
-        weight = check_weights(sample_weight, Z[0])
+        weight = check_weights(sample_weight, len(Z[0]))
         classes, codes, used = encode_classes(y, weight)
         labels = Labels.of(codes, len(classes), weight[used])
         precision = None if isinstance(self.prior_precision, str) else float(self.prior_precision)

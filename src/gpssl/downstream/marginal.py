@@ -118,7 +118,7 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
 
     def _share_params(self, X: Any, labelled: NDArray[np.intp], head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
         """Weights and other metadata for the representation (all rows) and the head (labelled rows of positive weight)."""
-        weights = {} if sample_weight is None else {"sample_weight": check_weights(sample_weight, np.empty(_num_samples(X)))}
+        weights = {} if sample_weight is None else {"sample_weight": check_weights(sample_weight, _num_samples(X))}
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **weights, **params)
             for_representation, for_head = dict(routed.representation.fit), dict(routed.head.fit)

@@ -15,7 +15,8 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..rows import hash_rows, map_on_threads, random_phases, row_blocks
+from ..rows import hash_rows, random_phases, row_blocks
+from ..threads import map_on_threads
 from ..validation import check_draws, check_number, check_weights, seed_from, unchanged_on_failure
 from .labels import encode_classes
 
@@ -136,7 +137,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         draws = check_draws(Z, y)
-        weight = check_weights(sample_weight, draws[0])
+        weight = check_weights(sample_weight, len(draws[0]))
         classes, codes, used = encode_classes(y, weight)
         seed = seed_from(self.random_state)
         rows = arrange_rows(draws[:, used], codes, weight[used], float(self.validation_fraction), seed)

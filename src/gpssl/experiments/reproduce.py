@@ -17,7 +17,7 @@ import joblib
 from ..datasets import CLASSIFICATION_TABLES, REGRESSION_TABLES, load_classification, load_regression
 from ..plots.figures import new_figure
 from ..progress import Progress, announce
-from ..rows import one_blas_thread
+from ..threads import one_blas_thread
 from . import circles, decisions, labels, regression, scaling, temperature, uci
 from .ledger import Ledger, Record, Task, as_line, task_of
 from .markdown import fill, marks

@@ -17,8 +17,8 @@ from ..rows import in_double_precision
 BlockKernel = Callable[[NDArray[Any], NDArray[np.float64]], None]
 """Writes k(X, U) for a block X of n rows into an array. [n, M]"""
 
-LARGEST_HALF_NORM = 1e5
-"""½|x|² up to which ½|x − u|² from inner products is exact enough: the rounding error is 1e-16 of it."""
+LARGEST_HALF_NORM: dict[np.dtype[Any], float] = {np.dtype(np.float64): 1e5, np.dtype(np.float32): 64.0}
+"""½|x|² up to which ½|x − u|² from inner products is exact enough: the rounding error is 1e-16 of it, or 6e-8 in single precision."""
 
 
 Evaluation = Callable[[Any, NDArray[Any]], BlockKernel]
@@ -45,13 +45,15 @@ def _rbf(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
     """One matrix product and one `exp` in place.
 
     −½|x − u|² = xᵀu − ½|x|² − ½|u|² is the inner product of (x, −½|x|², 1) and (u, 1, −½|u|²); rows are centred and scaled first.
+    Rows in single precision are centred and scaled in double, multiplied and exponentiated in single precision.
     """
     centre = points.mean(axis=0)
     scaled_points = (points - centre) / kernel.length_scale
     half_norms = 0.5 * np.einsum("md,md->m", scaled_points, scaled_points)
-    if not half_norms.max() < LARGEST_HALF_NORM:
+    in_double = np.vstack([scaled_points.T, np.ones(len(points)), -half_norms])
+    rights = {dtype: in_double.astype(dtype) for dtype, limit in LARGEST_HALF_NORM.items() if half_norms.max() < limit}
+    if not rights:
         return _call(kernel, points)
-    right = np.vstack([scaled_points.T, np.ones(len(points)), -half_norms])
     n_columns = points.shape[1]
 
     def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
@@ -60,14 +62,25 @@ def _rbf(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
         left[:, :n_columns] /= kernel.length_scale
         np.einsum("nd,nd->n", left[:, :n_columns], left[:, :n_columns], out=left[:, n_columns])
         left[:, n_columns] *= -0.5
-        if not left[:, n_columns].min() > -LARGEST_HALF_NORM:
+        half_norm = -left[:, n_columns].min(initial=0.0)
+        if X.dtype in rights and half_norm < LARGEST_HALF_NORM[X.dtype]:
+            _exponentiate(left, rights[X.dtype], out)
+        elif half_norm < LARGEST_HALF_NORM[np.dtype(np.float64)]:
+            _exponentiate(left, in_double, out)
+        else:
             out[...] = kernel(in_double_precision(X), points)
-            return
-        np.matmul(left, right, out=out)
-        np.minimum(out, 0.0, out=out)
-        np.exp(out, out=out)
 
     return fill
+
+
+def _exponentiate(left: NDArray[np.float64], right: NDArray[Any], out: NDArray[np.float64]) -> None:
+    """exp(min(left · right, 0)), in the precision of `right`."""
+    exponents = out if right.dtype == out.dtype else np.empty(out.shape, right.dtype)
+    np.matmul(left.astype(right.dtype, copy=False), right, out=exponents)
+    np.minimum(exponents, 0.0, out=exponents)
+    np.exp(exponents, out=exponents)
+    if exponents is not out:
+        out[...] = exponents
 
 
 def _product(kernel: Product, points: NDArray[Any]) -> BlockKernel:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Kernel, NormalizedKernelMixin, StationaryKernelMixin
 
-from ..rows import distinct_rows, row_blocks
+from ..rows import hash_rows, row_blocks
+from ..sources import Part, Rows, open_rows
 from ..validation import check_number
 
 ANCHORS_AT_A_TIME = 512
@@ -57,17 +58,19 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         self.per_column = per_column
         self.max_rows = max_rows
 
-    def resolve(self, X: NDArray[Any], sample_weight: NDArray[np.float64] | None = None, seed: int = 0) -> RBF:
-        """scikit-learn's `RBF` with the lengthscale that the rule gives for these rows."""
+    def resolve(self, X: Any, sample_weight: NDArray[np.float64] | None = None, seed: int = 0) -> RBF:
+        """scikit-learn's `RBF` with the lengthscale that the rule gives for these rows, in memory or not.
+
+        At most two passes over the rows, one for the sample and one for the rows farthest out; neighbours are searched in the sample.
+        """
         self._check_parameters()
-        weight = np.ones(len(X)) if sample_weight is None else sample_weight
-        sample = distinct_rows(X, weight, limit=self.max_rows, seed=seed)
-        rows = np.asarray(X[sample.first], dtype=np.float64)
-        scale = self._column_scale(rows, sample.weight)
+        rows = open_rows(X, sample_weight)
+        sample = rows.sample(self.max_rows, seed)
+        scale = self._column_scale(sample.rows, sample.weight)
         # A full sample may lack the outlying rows that the largest distance belongs to.
-        sampled = len(rows) == self.max_rows
-        outlying = _farthest_rows(X, weight, scale, rows) if sampled and self.reduce == "max" else rows[:0] / scale
-        lengthscale = self._rule(rows / scale, sample.weight, outlying) * scale
+        sampled = len(sample.rows) == self.max_rows
+        outlying = _farthest_rows(rows, scale, sample.rows, seed) if sampled and self.reduce == "max" else sample.rows[:0] / scale
+        lengthscale = self._rule(sample.rows / scale, sample.weight, outlying) * scale
         return RBF(lengthscale if self.per_column else float(lengthscale[0]), length_scale_bounds="fixed")
 
     def _check_parameters(self) -> None:
@@ -158,15 +161,45 @@ def _weighted_median(values: NDArray[np.float64], weight: NDArray[np.float64]) -
     return float((values[order[lower]] + values[order[upper]]) / 2)
 
 
-def _farthest_rows(
-    X: NDArray[Any], weight: NDArray[np.float64], scale: NDArray[np.float64], sample: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The rows of X farthest from the centre of the sample, in units of `scale`."""
+class _Outlying(NamedTuple):
+    """Distinct rows and their squared distances from the centre, in units of the columns' scale."""
+
+    rows: NDArray[np.float64]
+    squared: NDArray[np.float64]
+    hashes: NDArray[np.uint64]
+
+    def farthest(self) -> _Outlying:
+        """Only the farthest of them; among those at the same distance, the ones with the smallest hashes, in any order of the rows."""
+        _, first = np.unique(self.hashes, return_index=True)
+        kept = first[np.lexsort((self.hashes[first], -self.squared[first]))[:FARTHEST_ROWS]]
+        return _Outlying(self.rows[kept], self.squared[kept], self.hashes[kept])
+
+
+def _farthest_rows(rows: Rows, scale: NDArray[np.float64], sample: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """The rows farthest from the centre of the sample, in units of `scale`."""
     centre = (sample / scale).mean(axis=0)
-    squared = np.concatenate([((X[block] / scale - centre) ** 2).sum(axis=1) for block in row_blocks(len(X))])
-    squared[weight <= 0] = -1.0
-    count = min(FARTHEST_ROWS, len(X))
-    return np.asarray(X[np.argpartition(-squared, count - 1)[:count]] / scale, dtype=np.float64)
+
+    def summarise(part: Part) -> _Outlying:
+        squared = [((part.rows[block] / scale - centre) ** 2).sum(axis=1) for block in row_blocks(len(part.rows))]
+        distances = np.where(part.weight > 0, np.concatenate(squared), -1.0)
+        return _farthest_of_part(part.rows, distances, scale, seed)
+
+    def combine(one: _Outlying, other: _Outlying) -> _Outlying:
+        return _Outlying(*(np.concatenate(pair) for pair in zip(one, other, strict=True))).farthest()
+
+    return rows.reduce(summarise, combine).rows
+
+
+def _farthest_of_part(rows: NDArray[Any], squared: NDArray[np.float64], scale: NDArray[np.float64], seed: int) -> _Outlying:
+    """The farthest distinct rows; those with a negative distance do not count."""
+    n_present = int((squared >= 0).sum())
+    count = min(FARTHEST_ROWS, n_present)
+    while True:
+        far = np.flatnonzero(squared >= np.partition(squared, -count)[-count]) if count else np.empty(0, np.intp)
+        hashes = hash_rows(rows[far], seed)
+        if count == n_present or len(np.unique(hashes)) >= FARTHEST_ROWS:
+            return _Outlying(np.asarray(rows[far] / scale, dtype=np.float64), squared[far], hashes).farthest()
+        count = min(4 * count, n_present)  # there were copies among them
 
 
 def _smallest_positive_distance(rows: NDArray[np.float64]) -> float:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
+
+from ..sources import Rows
 
 
 @runtime_checkable
 class DataDependentKernel(Protocol):
     """A kernel with something still to be learnt from the rows."""
 
-    def resolve(self, X: NDArray[Any], sample_weight: NDArray[np.float64], seed: int) -> Kernel:
-        """The concrete kernel for these rows."""
+    def resolve(self, rows: Rows, *, seed: int) -> Kernel:
+        """The concrete kernel for these rows, of which `rows.sample(limit, seed)` gives as many as fit in memory."""
         ...
 
 
@@ -25,16 +25,16 @@ def depends_on_rows(kernel: Kernel) -> bool:
     return isinstance(kernel, DataDependentKernel) or any(map(depends_on_rows, parts))
 
 
-def resolve_kernel(kernel: Kernel, X: NDArray[Any], sample_weight: NDArray[np.float64], seed: int) -> Kernel:
+def resolve_kernel(kernel: Kernel, rows: Rows, seed: int) -> Kernel:
     """A copy of `kernel` in which every part that depends on the training rows has been made concrete.
 
     Sums, products and powers are followed into their parts, so `2.0 * NeighborRBF() + WhiteKernel()` works.
     """
     if isinstance(kernel, DataDependentKernel):
-        return kernel.resolve(X, sample_weight, seed)
+        return kernel.resolve(rows, seed=seed)
     parameters = kernel.get_params(deep=False)
     parts = {name: part for name, part in parameters.items() if isinstance(part, Kernel)}
     if not parts:
         return clone(kernel)
-    resolved = {name: resolve_kernel(part, X, sample_weight, seed) for name, part in parts.items()}
+    resolved = {name: resolve_kernel(part, rows, seed) for name, part in parts.items()}
     return type(kernel)(**{**parameters, **resolved})

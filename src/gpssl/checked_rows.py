@@ -1,0 +1,72 @@
+"""What the user gave as X, checked and opened: rows that suit the kernel, in memory or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_array, validate_data
+
+from .rows import as_object_rows
+from .sources import Rows, SliceableRows, is_lazy, open_rows
+from .validation import check_numeric_rows, check_weights
+
+
+def check_rows(estimator: BaseEstimator, X: Any, kernel: Kernel, *, sample_weight: Any = None, reset: bool, min_rows: int = 1) -> Rows:
+    """Rows of numbers where the kernel works on vectors, else of objects. With `reset`, the estimator remembers their columns."""
+    if kernel.requires_vector_input and is_lazy(X):
+        return _check_lazy_rows(estimator, X, sample_weight, reset=reset, min_rows=min_rows)
+    checked = check_rows_in_memory(estimator, X, kernel, reset=reset, min_rows=min_rows, sparse=True)
+    return rows_in_memory(checked, check_weights(sample_weight, checked.shape[0]))
+
+
+def check_rows_in_memory(
+    estimator: BaseEstimator, X: Any, kernel: Kernel, *, reset: bool, min_rows: int = 1, sparse: bool = False
+) -> NDArray[Any]:
+    """An array of numbers where the kernel works on vectors, else of objects; a sparse matrix by rows where that is allowed."""
+    if kernel.requires_vector_input:
+        return check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
+    objects = as_object_rows(X)
+    if len(objects) < min_rows:
+        raise ValueError(f"Found {len(objects)} rows; at least {min_rows} are needed.")
+    return objects
+
+
+def rows_in_memory(X: Any, sample_weight: NDArray[np.float64] | None = None) -> SliceableRows:
+    """Rows that need no further check."""
+    return SliceableRows(X, sample_weight, checked=True)
+
+
+def _check_lazy_rows(estimator: BaseEstimator, X: Any, sample_weight: Any, *, reset: bool, min_rows: int) -> Rows:
+    """Columns now, values when they are read."""
+    rows = open_rows(X)
+    validate_data(estimator, _empty_table(rows), reset=reset, skip_check_array=True)
+    if rows.n_rows is not None and rows.n_rows < min_rows:
+        raise ValueError(f"Found {rows.n_rows} rows; at least {min_rows} are needed.")
+    if sample_weight is None:
+        return rows
+    n_rows = len(sample_weight) if rows.n_rows is None else rows.n_rows
+    return open_rows(rows, check_weights(np.asarray(sample_weight), n_rows))
+
+
+def _empty_table(rows: Rows) -> Any:
+    """No rows, and the columns of these: what scikit-learn compares between fit and transform."""
+    empty = np.empty((0, rows.n_columns))
+    if rows.names is None:
+        return empty
+    import pandas as pd  # sources with names come with libraries that need it
+
+    return pd.DataFrame(empty, columns=rows.names)
+
+
+def check_inducing_points(points: Any, n_columns: int, kernel: Kernel) -> NDArray[Any]:
+    """Inducing points may come as an array where the training rows come as a data frame: only their shape is compared."""
+    if not kernel.requires_vector_input:
+        return as_object_rows(points)
+    checked = check_array(points, dtype=np.float64)
+    if checked.shape[1] != n_columns:
+        raise ValueError(f"The inducing points have {checked.shape[1]} columns, the rows have {n_columns} features.")
+    return checked

@@ -1,0 +1,80 @@
+"""Rows of anything that can be sliced: arrays, sparse matrices, arrays mapped or stored in files."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from ..rows import row_blocks
+from .part import Part, check_part, rows_of_a_part
+from .source import Array, Rows
+
+MIN_PARTS = 16
+"""So that a table of some thousands of rows keeps all threads busy to the end."""
+MIN_ROWS = 1024
+
+
+class SliceableRows(Rows):
+    """Rows of an object with a shape, of which slices give arrays or sparse matrices.
+
+    Parameters
+    ----------
+    X
+        A NumPy array, in memory or mapped from a file; a sparse matrix in CSR format; a dataset of h5py or zarr; the `X` of an
+        AnnData object in backed mode.
+    sample_weight
+        One for each row.
+    checked
+        Whether X is known to hold finite numbers, or objects. Otherwise each part is checked when it is read.
+    """
+
+    def __init__(self, X: Any, sample_weight: Array | None = None, *, checked: bool = False) -> None:
+        super().__init__(sample_weight)
+        self.X = X
+        self.n_rows = int(X.shape[0])
+        self.n_columns = int(X.shape[1]) if len(X.shape) > 1 else 1
+        self.checked = checked
+        self.identity = _identity(X)
+
+    def parts(self) -> Iterator[Part]:
+        """Slices of the rows, dense."""
+        n_rows = self.n_rows or 0
+        size = min(rows_of_a_part(self.n_columns), max(MIN_ROWS, -(-n_rows // MIN_PARTS)))
+        for block in row_blocks(n_rows, size):
+            rows = self.X[block]
+            rows = rows.toarray() if issparse(rows) else np.asarray(rows)
+            if not self.checked:
+                rows = check_part(rows, "the part", block.start)
+            yield Part(rows, self.weight_of(block.start, len(rows)))
+            _release_pages(self.X)
+
+    def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
+        """As for all rows; what is in memory is given to the function as a whole."""
+        in_memory = self.checked and isinstance(self.X, np.ndarray) and not isinstance(self.X, np.memmap)
+        return function(self.X) if in_memory else super().map(function, shape)
+
+
+def _identity(X: Any) -> str | None:
+    """File, size and time of change of a mapped array."""
+    filename = getattr(X, "filename", None) if isinstance(X, np.memmap) else None
+    if not filename:
+        return None
+    state = os.stat(filename)
+    return f"{os.path.abspath(filename)} {state.st_size} {state.st_mtime_ns} {X.dtype} {X.shape} {X.strides}"
+
+
+def _release_pages(X: Any) -> None:
+    """Tell the system that the pages of a mapped file are not needed for now: they would count as memory of this process."""
+    if not isinstance(X, np.memmap) or X.mode not in ("r", "r+") or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    owner: Any = X
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if isinstance(owner, mmap.mmap):
+        owner.madvise(mmap.MADV_DONTNEED)

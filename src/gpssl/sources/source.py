@@ -1,0 +1,148 @@
+"""Rows that are looked at part by part: the one way in which the library reads data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import partial
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..progress import Progress
+from ..rows import DistinctRows, distinct_rows, merge_distinct_rows
+from ..threads import map_in_order, n_blas_threads
+from .part import Part
+
+Array = NDArray[np.float64]
+Summary = TypeVar("Summary")
+
+
+SAMPLE_ROWS = 2048
+"""Rows of a sample at least, so that one pass is enough for most that ask."""
+
+
+class Keeper(Protocol):
+    """Keeps what a pass has summed up so far, so that it can go on after an interruption."""
+
+    def recall(self) -> tuple[Any, int]:
+        """The summary kept, and of how many parts it is; None and 0 where there is none."""
+        ...
+
+    def keep(self, summary: Any, n_parts: int) -> None:
+        """The summary of the first `n_parts` parts."""
+        ...
+
+    def forget(self) -> None:
+        """The pass is finished."""
+        ...
+
+
+class Rows:
+    """Rows of one table, in a fixed order, that need not fit in memory together.
+
+    A source says how to read its parts; whatever is to be known about the rows is a summary of each part, and a way to combine two
+    summaries. Every pass over the data is such a reduction: a sample, the rows farthest out, and the moments.
+    """
+
+    n_columns: int
+    n_rows: int | None = None
+    """None where only reading them tells."""
+    names: list[str] | None = None
+    """Of the columns, where they have names."""
+    identity: str | None = None
+    """Tells the rows in these files from others, for a pass that is resumed; None for rows that are not in files."""
+
+    def __init__(self, sample_weight: Array | None = None) -> None:
+        self.sample_weight = sample_weight
+        self._sample: tuple[int, int, DistinctRows] | None = None
+
+    def weighted(self, sample_weight: Array) -> Rows:
+        """The same rows with these weights."""
+        other = copy(self)
+        other.sample_weight, other._sample = sample_weight, None
+        return other
+
+    def parts(self) -> Iterator[Part]:
+        """All rows, in order, some at a time."""
+        raise NotImplementedError
+
+    def reduce(
+        self,
+        summarise: Callable[[Part], Summary],
+        combine: Callable[[Summary, Summary], Summary],
+        *,
+        progress: Progress | None = None,
+        max_threads: int | None = None,
+        keeper: Keeper | None = None,
+    ) -> Summary:
+        """The summaries of all parts, combined in the order of the parts: the same bits for any number of threads."""
+        total, n_parts = keeper.recall() if keeper else (None, 0)
+        n_threads = min(n_blas_threads(), max_threads or n_blas_threads())
+
+        def count_and_summarise(part: Part) -> tuple[int, Summary]:
+            return len(part.rows), summarise(part)
+
+        parts = islice(self.parts(), n_parts, None)
+        for n_rows, summary in map_in_order(count_and_summarise, parts, n_threads=n_threads):
+            total = summary if total is None else combine(total, summary)
+            n_parts += 1
+            if progress:
+                progress.advance(n_rows)
+            if keeper:
+                keeper.keep(total, n_parts)
+        if keeper:
+            keeper.forget()
+        if progress:
+            progress.finish()
+        if total is None:
+            raise ValueError("Found 0 rows: there is nothing to learn from.")
+        return total
+
+    def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
+        """`function` of the rows of each part, side by side. None in `shape` stands for the rows."""
+        axis = shape.index(None)
+        if self.n_rows is None:
+            pieces = [function(part.rows) for part in self.parts()]
+            return np.concatenate(pieces, axis=axis) if pieces else np.empty([size or 0 for size in shape])
+        out: NDArray[Any] | None = None
+        done = 0
+        for part in self.parts():
+            values = function(part.rows)
+            if out is None:
+                out = np.empty([self.n_rows if size is None else size for size in shape], dtype=values.dtype)
+            out[(slice(None),) * axis + (slice(done, done + len(part.rows)),)] = values
+            done += len(part.rows)
+        return np.empty([size or 0 for size in shape]) if out is None else out
+
+    def sample(self, limit: int, seed: int) -> DistinctRows:
+        """At most `limit` distinct rows and their weights: the same ones for any order of the rows and any parts.
+
+        A smaller sample is the beginning of a larger one, so one pass serves the kernel and the choice of inducing points.
+        """
+        if self._sample is None or self._sample[0] != seed or self._sample[1] < limit:
+            n_kept = max(limit, SAMPLE_ROWS)
+            summarise = partial(_sample_of_part, limit=n_kept, seed=seed)
+            self._sample = (seed, n_kept, self.reduce(summarise, partial(merge_distinct_rows, limit=n_kept)))
+        sample = self._sample[2]
+        return DistinctRows(sample.rows[:limit], sample.weight[:limit], sample.hashes[:limit])
+
+    def check_weights_are_as_many(self, n_rows: int) -> None:
+        """For sources that learn only by reading how many rows they have."""
+        if self.sample_weight is not None and len(self.sample_weight) != n_rows:
+            raise ValueError(f"sample_weight has {len(self.sample_weight):,} entries, but there are {n_rows:,} rows.")
+
+    def weight_of(self, first: int, n_rows: int) -> Array:
+        """The weights of consecutive rows."""
+        if self.sample_weight is None:
+            return np.ones(n_rows)
+        weight = self.sample_weight[first : first + n_rows]
+        if len(weight) < n_rows:
+            raise ValueError(f"sample_weight has {len(self.sample_weight):,} entries, fewer than there are rows.")
+        return weight
+
+
+def _sample_of_part(part: Part, *, limit: int, seed: int) -> DistinctRows:
+    return distinct_rows(part.rows, part.weight, limit=limit, seed=seed)

@@ -1,0 +1,210 @@
+"""Rows of Parquet and CSV files, read with pyarrow a part at a time."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .part import Part, check_part, rows_of_a_part
+from .source import Array, Rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".csv.gz", ".csv.bz2", ".tsv", ".tsv.gz")
+CSV_BLOCK_BYTES = 4 * 2**20
+READ_BUFFER_BYTES = 2**20
+
+
+class TableFiles(Rows):
+    """The rows of one or several Parquet or CSV files with the same columns, in the order of the files' names.
+
+    Parameters
+    ----------
+    path
+        A file (.parquet, .pq, .csv, .tsv, compressed or not), a folder of such files, a pattern like "rows/part-*.parquet", or a list of
+        files.
+    columns
+        The columns to read, by default all. They must hold numbers.
+    sample_weight
+        One for each row, in the order of the rows.
+
+    Examples
+    --------
+    >>> TableFiles("rows.parquet", columns=["height", "weight"])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str] | Sequence[str | PathLike[str]],
+        columns: Sequence[str] | None = None,
+        *,
+        sample_weight: Array | None = None,
+    ) -> None:
+        super().__init__(sample_weight)
+        self.files = _find_files(path)
+        self.columns = None if columns is None else list(columns)
+        schemas = self._schemas()
+        self.names = list(schemas[0].names)
+        self.n_columns = len(self.names)
+        in_single_precision = all(str(kind) in ("float", "halffloat") for schema in schemas for kind in schema.types)
+        self._dtype = np.float32 if in_single_precision else np.float64
+        self.n_rows = self._count_rows()
+        states = [os.stat(file) for file in self.files]
+        identities = [f"{file.resolve()} {state.st_size} {state.st_mtime_ns}" for file, state in zip(self.files, states, strict=True)]
+        self.identity = "\n".join([*identities, *self.names])
+
+    def parts(self) -> Iterator[Part]:
+        """The batches of each file, as arrays."""
+        first = 0
+        for file in self.files:
+            for batch in self._batches(file):
+                rows = check_part(self._array(batch), f"{file.name}", first)
+                yield Part(rows, self.weight_of(first, len(rows)))
+                first += len(rows)
+        self.check_weights_are_as_many(first)
+
+    def _schemas(self) -> list[pa.Schema]:
+        """Names and types of the columns to read from each file: numbers everywhere, and the same names."""
+        schemas = [self._file_schema(file) for file in self.files]
+        for file, schema in zip(self.files, schemas, strict=True):
+            if schema.names != schemas[0].names:
+                raise ValueError(f"{file} has other columns than {self.files[0]}: {_difference(schema.names, schemas[0].names)}.")
+            _check_numbers(schema, file)
+        return schemas
+
+    def _file_schema(self, file: Path) -> pa.Schema:
+        if _is_parquet(file):
+            schema = _open_parquet(file).schema_arrow
+        else:
+            with _open_csv(file) as reader:
+                schema = reader.schema
+        missing = [name for name in self.columns or [] if name not in schema.names]
+        if missing:
+            raise ValueError(f"{file} has no column {missing[0]!r}; it has {', '.join(schema.names)}.")
+        return schema if self.columns is None else _arrow().schema([schema.field(name) for name in self.columns])
+
+    def _count_rows(self) -> int | None:
+        """Parquet files say how many rows they have."""
+        if not all(_is_parquet(file) for file in self.files):
+            return None
+        return sum(_open_parquet(file).metadata.num_rows for file in self.files)
+
+    def _batches(self, file: Path) -> Iterator[pa.RecordBatch]:
+        size = rows_of_a_part(self.n_columns)
+        if _is_parquet(file):
+            # Threads would decode whole row groups ahead, which may be the whole file.
+            yield from _open_parquet(file).iter_batches(size, columns=self.names, use_threads=False)
+            return
+        with _open_csv(file, self.names) as reader, _as_sentence(file):
+            for batch in reader:
+                for start in range(0, batch.num_rows, size):
+                    yield batch.slice(start, size)
+
+    def _array(self, batch: pa.RecordBatch) -> NDArray[Any]:
+        """Columns beside each other; missing values are NaN."""
+        out = np.empty((batch.num_rows, self.n_columns), dtype=self._dtype)
+        for j, name in enumerate(self.names or []):
+            out[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
+        return out
+
+
+def is_path(X: Any) -> bool:
+    """Whether X names a file, or several."""
+    if isinstance(X, str | PathLike):
+        return True
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(item, PathLike) for item in X)
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError('Reading files needs pyarrow: pip install "gpssl[dask]", or pip install pyarrow.') from error
+    return pyarrow
+
+
+@contextmanager
+def _as_sentence(file: Path) -> Iterator[None]:
+    """Arrow's errors, with the name of the file."""
+    try:
+        yield
+    except _arrow().ArrowInvalid as error:
+        raise ValueError(f"{file} cannot be read as a table of numbers: {error}") from error
+
+
+def _open_parquet(file: Path) -> Any:
+    with _as_sentence(file):
+        from pyarrow.parquet import ParquetFile
+
+        return ParquetFile(file, buffer_size=READ_BUFFER_BYTES, pre_buffer=False)
+
+
+def _open_csv(file: Path, numbers: Sequence[str] | None = None) -> Any:
+    """A reader of blocks. With `numbers`, only these columns, as floating-point numbers: a column may begin with whole ones."""
+    arrow = _arrow()
+    from pyarrow import csv
+
+    convert = csv.ConvertOptions()
+    if numbers is not None:
+        convert = csv.ConvertOptions(include_columns=list(numbers), column_types=dict.fromkeys(numbers, arrow.float64()))
+    with _as_sentence(file):
+        return csv.open_csv(
+            file,
+            read_options=csv.ReadOptions(block_size=CSV_BLOCK_BYTES, use_threads=False),
+            parse_options=csv.ParseOptions(delimiter="\t" if ".tsv" in file.suffixes else ","),
+            convert_options=convert,
+        )
+
+
+def _is_parquet(file: Path) -> bool:
+    return file.name.lower().endswith(PARQUET)
+
+
+def _find_files(path: Any) -> list[Path]:
+    """The files that are meant, or a sentence."""
+    paths = list(path) if isinstance(path, list | tuple) else [path]
+    files = [file for one in paths for file in _expand(os.fspath(one))]
+    unknown = [file for file in files if not file.name.lower().endswith((*PARQUET, *CSV))]
+    if unknown:
+        raise ValueError(f"{unknown[0]} is neither a Parquet nor a CSV file by its name; known are {', '.join((*PARQUET, *CSV))}.")
+    return files
+
+
+def _expand(path: str) -> list[Path]:
+    if os.path.isdir(path):
+        files = [Path(path, name) for name in sorted(os.listdir(path)) if name.lower().endswith((*PARQUET, *CSV))]
+        if not files:
+            raise FileNotFoundError(f"The folder {path} has no Parquet or CSV files.")
+        return files
+    if os.path.exists(path):
+        return [Path(path)]
+    files = [Path(name) for name in sorted(glob.glob(path))]
+    if not files:
+        raise FileNotFoundError(f"There is no file {path}.")
+    return files
+
+
+def _difference(names: Sequence[str], others: Sequence[str]) -> str:
+    different = [f"{one!r} instead of {other!r}" for one, other in zip(names, others, strict=False) if one != other]
+    return different[0] if different else f"{len(names)} instead of {len(others)}"
+
+
+def _check_numbers(schema: pa.Schema, file: Path) -> None:
+    types = _arrow().types
+    for field in schema:
+        kind = field.type
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)):
+            raise ValueError(
+                f"Column {field.name!r} of {file} holds {kind}, not numbers. Encode it (for example with OneHotEncoder), or name the "
+                "columns to use: gpssl.sources.TableFiles(path, columns=[...])."
+            )

@@ -1,0 +1,87 @@
+"""Threads: BLAS held to one, and work spread over as many as BLAS would use, with results that do not depend on their number."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from itertools import islice
+from types import TracebackType
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The BLAS libraries of this process; finding them takes longer than many a fit spends on anything else."""
+    return ThreadpoolController()
+
+
+class _OneBlasThread:
+    """The limit belongs to the process, not to the thread that asks for it: the first one in sets it, the last one out restores it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limiter = _thread_pools().limit(limits=1)
+            self._users += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limiter.restore_original_limits()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
+
+
+def one_blas_thread() -> _OneBlasThread:
+    """For work on small matrices: a second thread brings nothing there, waits for a busy core, and changes the last digits."""
+    return _ONE_BLAS_THREAD
+
+
+def n_blas_threads() -> int:
+    """How many threads BLAS would use now."""
+    return max((pool["num_threads"] for pool in _thread_pools().info()), default=1)
+
+
+def map_on_threads(function: Callable[[slice], Result], parts: Sequence[slice]) -> list[Result]:
+    """`function` of each part, on as many threads as BLAS would use, with BLAS held to one thread in each.
+
+    The result does not depend on the number of threads: each part is computed by one thread from start to end.
+    """
+    return list(map_in_order(function, parts, n_threads=min(n_blas_threads(), len(parts))))
+
+
+def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> Iterator[Result]:
+    """As `map_on_threads`, for items that come one after the other and need not fit in memory together.
+
+    The results come in the order of the items. No more than one item beyond those that are being worked on is asked for.
+    """
+    with one_blas_thread():
+        if n_threads <= 1:
+            yield from map(function, items)
+            return
+        pending: deque[Future[Result]] = deque()
+        waiting = iter(items)
+        with ThreadPoolExecutor(n_threads) as executor:
+            try:
+                pending.extend(executor.submit(function, item) for item in islice(waiting, n_threads + 1))
+                while pending:
+                    yield pending.popleft().result()
+                    pending.extend(executor.submit(function, item) for item in islice(waiting, 1))
+            finally:
+                for future in pending:
+                    future.cancel()

@@ -1,0 +1,376 @@
+"""The same rows from anywhere: arrays, files, sparse matrices and data frames lead to the same posterior."""
+
+from __future__ import annotations
+
+import mmap
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from gpssl import GPSSL
+from gpssl.features import Features
+from gpssl.kernels import NeighborRBF
+from gpssl.sources import SliceableRows, TableFiles, open_rows
+from gpssl.sources import part as part_module
+
+Array = NDArray[np.float64]
+
+N_ROWS = 5000
+NAMES = ["a", "b", "c", "d"]
+
+
+def make_table() -> Array:
+    """More rows than any sample has, of which some are far out, some occur twice, and a third of the entries are zero."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N_ROWS, 2)) @ rng.standard_normal((2, 4)) + 0.3 * rng.standard_normal((N_ROWS, 4))
+    X[rng.random(X.shape) < 1 / 3] = 0.0
+    X[:3] *= 4
+    X[3:100] = X[:97]
+    return X
+
+
+X = make_table()
+X.setflags(write=False)
+FRAME = pd.DataFrame(X, columns=NAMES)
+
+
+def model(**parameters: Any) -> GPSSL:
+    return GPSSL(3, max_inducing=60, residual_tolerance=0.05, random_state=0, **parameters)
+
+
+@pytest.fixture(scope="module")
+def reference() -> GPSSL:
+    return model().fit(X)
+
+
+def assert_same_posterior(one: GPSSL, other: GPSSL) -> None:
+    np.testing.assert_array_equal(one.inducing_points_, other.inducing_points_)
+    rows = [FRAME[::50] if hasattr(fitted, "feature_names_in_") else X[::50] for fitted in (one, other)]
+    np.testing.assert_allclose(one.transform(rows[0]), other.transform(rows[1]), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(one.std(rows[0]), other.std(rows[1]), rtol=0, atol=1e-8)
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read in many parts."""
+    monkeypatch.setattr(part_module, "PART_ROWS", (1, 300))
+
+
+def write_memmap(folder: Path, rows: NDArray[Any], mode: Any = "r") -> Any:
+    mapped: Any = np.memmap(folder / "rows.dat", dtype=rows.dtype, mode="w+", shape=rows.shape)
+    mapped[:] = rows
+    mapped.flush()
+    return np.memmap(folder / "rows.dat", dtype=rows.dtype, mode=mode, shape=rows.shape)
+
+
+def as_memmap(folder: Path) -> Any:
+    return write_memmap(folder, X)
+
+
+def as_parquet(folder: Path) -> str:
+    FRAME.to_parquet(folder / "rows.parquet", row_group_size=700)
+    return str(folder / "rows.parquet")
+
+
+def as_folder_of_files(folder: Path) -> Path:
+    """Three Parquet files, one of them empty, and one of whole numbers in between."""
+    (folder / "rows").mkdir()
+    for i, rows in enumerate((FRAME[:1999], FRAME[:0], FRAME[1999:2000], FRAME[2000:])):
+        rows.to_parquet(folder / "rows" / f"part-{i}.parquet", index=False)
+    (folder / "rows" / "README.txt").write_text("not a table")
+    return folder / "rows"
+
+
+def as_csv(folder: Path) -> Path:
+    FRAME.to_csv(folder / "rows.csv", index=False)
+    return folder / "rows.csv"
+
+
+def as_compressed_tsv(folder: Path) -> Path:
+    FRAME.to_csv(folder / "rows.tsv.gz", index=False, sep="\t")
+    return folder / "rows.tsv.gz"
+
+
+def as_hdf5(folder: Path) -> Any:
+    h5py = pytest.importorskip("h5py")
+    return h5py.File(folder / "rows.h5", "w").create_dataset("X", data=X)
+
+
+SOURCES = [
+    as_memmap,
+    as_parquet,
+    as_folder_of_files,
+    as_csv,
+    as_compressed_tsv,
+    as_hdf5,
+    lambda _: sp.csr_array(X),
+    lambda _: sp.csc_matrix(X),
+    lambda _: sp.coo_array(X),
+]
+NAMES_OF_SOURCES = ["memmap", "parquet", "folder", "csv", "tsv.gz", "hdf5", "csr", "csc", "coo"]
+
+
+@pytest.mark.parametrize("make", SOURCES, ids=NAMES_OF_SOURCES)
+@pytest.mark.usefixtures("small_parts")
+def test_every_source_gives_the_same_posterior(make: Any, tmp_path: Path, reference: GPSSL) -> None:
+    source = make(tmp_path)
+    fitted = model().fit(source)
+    assert_same_posterior(fitted, reference)
+    np.testing.assert_allclose(fitted.transform(source), reference.transform(X), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(fitted.std(source), reference.std(X), rtol=0, atol=1e-8)
+    assert fitted.score(source) == pytest.approx(reference.score(X), rel=1e-8)
+
+
+def test_stream_of_batches_gives_the_same_posterior(reference: GPSSL) -> None:
+    stream = model(kernel=reference.kernel_, inducing=reference.inducing_points_)
+    for i, batch in enumerate(np.array_split(X, 7)):
+        stream.partial_fit(sp.csr_array(batch) if i % 2 else batch)
+    assert_same_posterior(stream, reference)
+
+
+def test_file_in_the_first_batch_of_a_stream(tmp_path: Path, reference: GPSSL) -> None:
+    FRAME[:4000].to_csv(tmp_path / "first.csv", index=False)
+    stream = model(kernel=reference.kernel_, inducing=reference.inducing_points_)
+    stream.partial_fit(tmp_path / "first.csv").partial_fit(FRAME[4000:])
+    assert_same_posterior(stream, reference)
+
+
+@pytest.mark.parametrize("make", [as_memmap, as_parquet, as_csv, lambda _: sp.csr_array(X)], ids=["memmap", "parquet", "csv", "csr"])
+@pytest.mark.usefixtures("small_parts")
+def test_weights_of_rows_in_files(make: Any, tmp_path: Path) -> None:
+    weight = np.random.default_rng(1).integers(0, 3, size=N_ROWS).astype(float)
+    assert_same_posterior(model().fit(make(tmp_path), sample_weight=weight), model().fit(X, sample_weight=weight))
+
+
+def test_columns_of_files_are_remembered_and_compared(tmp_path: Path) -> None:
+    path = as_parquet(tmp_path)
+    fitted = model().fit(path)
+    assert list(fitted.feature_names_in_) == NAMES
+    fitted.transform(FRAME[:10])
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.transform(FRAME[:10].rename(columns={"a": "z"}))
+
+
+def test_some_columns_of_a_file(tmp_path: Path) -> None:
+    FRAME.assign(label="red", id=range(N_ROWS)).to_parquet(tmp_path / "labelled.parquet")
+    fitted = model().fit(TableFiles(tmp_path / "labelled.parquet", columns=["b", "a"]))
+    np.testing.assert_allclose(fitted.transform(FRAME[["b", "a"]]), model().fit(FRAME[["b", "a"]]).transform(FRAME[["b", "a"]]), atol=1e-8)
+
+
+def test_anndata_backed_in_memory_and_its_matrix(tmp_path: Path, reference: GPSSL) -> None:
+    anndata = pytest.importorskip("anndata")
+    with pd.option_context("future.infer_string", False), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # AnnData's own
+        cells = anndata.AnnData(sp.csr_matrix(X), var=pd.DataFrame(index=NAMES))
+        cells.write_h5ad(tmp_path / "cells.h5ad")
+        backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+        for source in (cells, backed, backed.X):
+            assert_same_posterior(model().fit(source), reference)
+        assert list(model().fit(backed).feature_names_in_) == NAMES
+        by_columns = anndata.AnnData(sp.csc_matrix(X))
+        by_columns.write_h5ad(tmp_path / "columns.h5ad")
+        with pytest.raises(ValueError, match="stored by columns"):
+            model().fit(anndata.read_h5ad(tmp_path / "columns.h5ad", backed="r"))
+
+
+# Memory
+
+
+def test_no_part_is_larger_than_a_part(tmp_path: Path) -> None:
+    """Wide sparse rows become dense a few at a time."""
+    wide = sp.random_array((2000, 40_000), density=1e-4, rng=0, format="csr")
+    assert max(part.rows.nbytes for part in SliceableRows(wide).parts()) <= 5 * part_module.PART_BYTES
+    long = np.zeros((200_000, 30))
+    FRAME.to_parquet(tmp_path / "rows.parquet")
+    assert max(part.rows.nbytes for part in SliceableRows(long).parts()) <= part_module.PART_BYTES
+
+
+def resident_pages(mapped: Any) -> int:
+    """Kilobytes of the mapped file that count as memory of this process."""
+    address, sizes, inside = mapped.ctypes.data, 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        head = line.split(" ")[0]
+        if "-" in head:
+            start, stop = (int(bound, 16) for bound in head.split("-"))
+            inside = start <= address < stop
+        elif inside and line.startswith("Rss:"):
+            sizes += int(line.split()[1])
+    return sizes
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists() or not hasattr(mmap, "MADV_DONTNEED"), reason="a question only Linux answers")
+def test_mapped_pages_do_not_stay_in_memory(tmp_path: Path) -> None:
+    mapped = write_memmap(tmp_path, np.ones((400_000, 8)))
+    assert mapped.sum() == 400_000 * 8
+    assert resident_pages(mapped) > 20_000
+    for _ in open_rows(mapped).parts():
+        pass
+    assert resident_pages(mapped) < 5_000
+
+
+def test_pages_that_were_changed_in_memory_only_are_kept(tmp_path: Path) -> None:
+    mapped = write_memmap(tmp_path, X, mode="c")
+    mapped[7] = 99.0
+    assert open_rows(mapped).sample(10**6, seed=0).rows.max() == 99.0
+    assert mapped[7, 0] == 99.0
+
+
+# Precision
+
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.filterwarnings("ignore:.*inducing points leave.*")
+@pytest.mark.parametrize(
+    ("rows", "kernel"),
+    [
+        pytest.param(X, None, id="table"),
+        pytest.param(RANDOM.standard_normal((3000, 5)) + 1000.0, None, id="far from zero"),
+        pytest.param(RANDOM.standard_t(2, (3000, 8)), None, id="heavy tails"),
+        pytest.param(RANDOM.random((3000, 2)), None, id="two columns"),
+        pytest.param(RANDOM.random((1000, 1)), RBF(0.1), id="one column"),
+        pytest.param(X, 2.0 * RBF([1.0, 2.0, 3.0, 4.0]), id="scaled"),
+        pytest.param(X, Matern(3.0), id="no way of its own"),
+    ],
+)
+def test_single_precision_is_within_a_thousandth_of_double(rows: Array, kernel: Any) -> None:
+    single = rows.astype(np.float32)
+    double = single.astype(np.float64)
+    one, other = (GPSSL(2, kernel=kernel, max_inducing=200, random_state=0).fit(values) for values in (single, double))
+    spread, prior = other.transform(double).std(axis=0), np.sqrt(other.kernel_.diag(double[:1]))
+    assert spread.min() > 0.5
+    assert (np.abs(one.transform(single) - other.transform(double)) < 1e-3 * spread).all()
+    assert (np.abs(one.std(single) - other.std(double)) < 1e-3 * prior).all()
+    assert one.transform(single).dtype == one.std(single).dtype == np.float32
+
+
+def test_kernel_is_computed_in_double_precision_where_points_nearly_coincide() -> None:
+    """Whitening divides rounding errors by what the last point adds, here 1e-8 of the variance."""
+    rows = np.random.default_rng(0).random((50, 1)).astype(np.float32)
+    close = np.array([[0.0], [1e-4], [1.0]])
+    safe, unsafe = Features.build(RBF(1.0), close[[0, 2]]), Features.build(RBF(1.0), close)
+    assert safe.single_precision_is_safe
+    assert not unsafe.single_precision_is_safe
+    np.testing.assert_array_equal(unsafe.columns(rows), unsafe.columns(rows.astype(np.float64)))
+    assert (safe.columns(rows) != safe.columns(rows.astype(np.float64))).any()
+
+
+def test_draws_of_rows_in_single_precision_are_too(reference: GPSSL) -> None:
+    single = X[::50].astype(np.float32)
+    draws = reference.sample(single, 4)
+    assert draws.dtype == np.float32
+    np.testing.assert_allclose(draws, reference.sample(single.astype(np.float64), 4), atol=1e-3)
+
+
+def test_parts_of_different_types_are_one_table(tmp_path: Path) -> None:
+    """Whole numbers, single and double precision in files of one folder."""
+    rows = pd.DataFrame(np.random.default_rng(0).integers(-20, 20, size=(900, 3)), columns=["x", "y", "z"])
+    for i, kind in enumerate((np.float32, np.int64, np.float64)):
+        rows[300 * i : 300 * (i + 1)].astype(kind).to_parquet(tmp_path / f"{i}.parquet")
+    fitted, expected = GPSSL(3, random_state=0).fit(tmp_path), GPSSL(3, random_state=0).fit(rows)
+    np.testing.assert_allclose(fitted.transform(rows), expected.transform(rows), atol=1e-8)
+
+
+# What cannot be read gets a sentence
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_missing_value_is_named_with_its_place(tmp_path: Path) -> None:
+    broken = FRAME.copy()
+    broken.loc[1234, "c"] = np.nan
+    broken.to_parquet(tmp_path / "rows.parquet")
+    broken.to_csv(tmp_path / "rows.csv", index=False)
+    mapped = write_memmap(tmp_path, broken.to_numpy())
+    for source, column in ((tmp_path / "rows.parquet", "2"), (tmp_path / "rows.csv", "2"), (mapped, "2")):
+        with pytest.raises(ValueError, match=rf"(?s)rows [\d,]+ to [\d,]+\).*NaN.*row 1,234, column {column}"):
+            model().fit(source)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1,2\n3,x\n", "not numbers"),
+        ("a,b\n1,2\n3\n", "cannot be read as a table"),
+        ("a,b\n" + "1,2\n" * 1_200_000 + "3,x\n", "cannot be read as a table of numbers"),
+        ("", "cannot be read as a table"),
+        ("a,b\n", "0 rows"),
+    ],
+    ids=["text", "short line", "text at the end", "empty", "header only"],
+)
+@pytest.mark.parametrize("kernel", [None, RBF(1.0)], ids=["default", "RBF"])
+def test_bad_files_get_a_sentence(tmp_path: Path, content: str, message: str, kernel: Any) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=message):
+        model(kernel=kernel).fit(path)
+
+
+def test_wrong_names_get_a_sentence(tmp_path: Path) -> None:
+    path = as_parquet(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no file"):
+        model().fit(tmp_path / "absent.parquet")
+    with pytest.raises(ValueError, match="neither a Parquet nor a CSV"):
+        model().fit(__file__)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="no Parquet or CSV files"):
+        model().fit(tmp_path / "empty")
+    with pytest.raises(ValueError, match="no column 'z'; it has a, b, c, d"):
+        TableFiles(path, columns=["a", "z"])
+    FRAME.rename(columns={"b": "B"}).to_parquet(tmp_path / "other.parquet")
+    with pytest.raises(ValueError, match=r"other columns than.*'b' instead of 'B'"):
+        TableFiles(str(tmp_path / "*.parquet"))
+    (tmp_path / "damaged.parquet").write_bytes(Path(path).read_bytes()[:500])
+    with pytest.raises(ValueError, match="cannot be read as a table"):
+        model().fit(tmp_path / "damaged.parquet")
+
+
+def test_weights_that_do_not_fit_get_a_sentence(tmp_path: Path) -> None:
+    path = as_csv(tmp_path)
+    with pytest.raises(ValueError, match="sample_weight has 10 entries, fewer"):
+        model(kernel=RBF(1.0)).fit(path, sample_weight=np.ones(10))
+    with pytest.raises(ValueError, match="sample_weight has 5,001 entries, but there are 5,000 rows"):
+        model(kernel=RBF(1.0)).fit(path, sample_weight=np.ones(N_ROWS + 1))
+    with pytest.raises(ValueError, match="Negative values"):
+        model().fit(path, sample_weight=-np.ones(N_ROWS))
+
+
+def test_all_rows_as_inducing_points_of_a_file_that_does_not_say_how_many(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="needs to know the number of rows"):
+        GPSSL(2, inducing="all").fit(as_csv(tmp_path))
+
+
+def test_failed_fit_from_a_file_loses_nothing(tmp_path: Path, reference: GPSSL) -> None:
+    fitted = model().fit(X)
+    (tmp_path / "bad.csv").write_text("a,b,c,d\n1,2,3,4\n1,,3,4\n")
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.fit(tmp_path / "bad.csv")
+    assert_same_posterior(fitted, reference)
+
+
+# The lengthscale of many rows
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_lengthscale_does_not_depend_on_where_rows_come_from(tmp_path: Path) -> None:
+    path, order = as_parquet(tmp_path), np.random.default_rng(0).permutation(N_ROWS)
+    for kernel in (NeighborRBF(), NeighborRBF(per_column=False, reduce="median"), NeighborRBF(50, max_rows=3000)):
+        expected = kernel.resolve(X).length_scale
+        np.testing.assert_array_equal(kernel.resolve(path).length_scale, expected)
+        np.testing.assert_array_equal(kernel.resolve(X[order]).length_scale, expected)
+
+
+def test_copies_of_the_farthest_rows_hide_no_others() -> None:
+    """However the rows are cut, the farthest distinct ones are found behind a hundred copies of one."""
+    rows = np.vstack([np.tile(X[0] * 5, (100, 1)), X])
+    whole = NeighborRBF(max_rows=500).resolve(rows).length_scale
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(part_module, "PART_ROWS", (1, 37))
+        np.testing.assert_array_equal(NeighborRBF(max_rows=500).resolve(rows).length_scale, whole)
