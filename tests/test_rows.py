@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpssl.rows import as_object_rows, distinct_rows, hash_rows, row_blocks
-from gpssl.threads import map_on_threads
+from gpssl import rows
+from gpssl.rows import as_object_rows, distinct_rows, hash_rows, merge_distinct_rows, row_blocks
 
 
 @given(st.integers(0, 2**31 - 2), st.integers(1, 30))
@@ -54,8 +56,8 @@ def test_equal_numbers_have_equal_hashes_and_others_do_not() -> None:
 
 
 def test_objects_hash_by_content() -> None:
-    rows = as_object_rows(["ab", "ba", "ab"])
-    hashes = hash_rows(rows, seed=0)
+    strings = as_object_rows(["ab", "ba", "ab"])
+    hashes = hash_rows(strings, seed=0)
     assert hashes[0] == hashes[2] != hashes[1]
     one, same = "".join("xy"), "".join("xy")
     pairs = as_object_rows([(one, one), (one, same)])
@@ -75,8 +77,35 @@ def test_blocks_cover_each_row_once(n_rows: int, size: int, n_blocks: int) -> No
     assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(n_rows))
 
 
-def test_map_on_threads_keeps_order_and_passes_errors_on() -> None:
-    parts = [slice(i, i + 1) for i in range(20)]
-    assert map_on_threads(lambda part: part.start, parts) == list(range(20))
-    with pytest.raises(ZeroDivisionError):
-        map_on_threads(lambda part: 1 / (part.start - 7), parts)
+def test_blocks_fill_half_of_a_core_s_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cache, n_columns, expected in (
+        (16 * 2**20, 512, 2048),
+        (16 * 2**20, 500, 2048),
+        (2**19, 512, 256),
+        (2**30, 10, 4096),
+        (0, 512, 1024),
+    ):
+        monkeypatch.setattr(rows, "_cache_of_one_core", lambda size=cache: size)
+        assert rows.rows_in_cache(n_columns) == expected
+
+
+def test_cache_is_read_as_linux_describes_it(tmp_path: Path) -> None:
+    for name, text in (("size", "32768K\n"), ("shared_cpu_map", "00000000,0000000f\n")):
+        (tmp_path / name).write_text(text)
+    assert rows._share(tmp_path) == 8 * 2**20
+    (tmp_path / "size").write_text("large")
+    assert rows._share(tmp_path) == rows._share(tmp_path / "absent") == 0
+
+
+def test_samples_merge_to_the_sample_of_all() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(40, size=(900, 2)).astype(float)
+    weight = rng.integers(0, 3, size=900).astype(float)
+    for limit in (5, 100, 5000):
+        whole = distinct_rows(X, weight, limit=limit, seed=1)
+        merged = distinct_rows(X[:0], weight[:0], limit=limit, seed=1)
+        for start in range(0, 900, 70):
+            part = slice(start, start + 70)
+            merged = merge_distinct_rows(merged, distinct_rows(X[part], weight[part], limit=limit, seed=1), limit=limit)
+        for name in ("rows", "weight", "hashes"):
+            np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
@@ -148,13 +148,16 @@ def rows_in_cache(n_columns: int) -> int:
 
 @cache
 def _cache_of_one_core() -> int:
-    """Bytes of the second-level cache, or of the third level divided by the cores that share it; 0 where it is not known."""
-    sizes = [_cache_size(2), _cache_size(3) // (os.cpu_count() or 1)]
-    return max(0, *sizes)
+    """Bytes of the largest cache, divided among the cores that share it; 0 where the system does not say."""
+    shares = [_share(folder) for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")]
+    return max(shares, default=0)
 
 
-def _cache_size(level: int) -> int:
+def _share(folder: Path) -> int:
+    """Of one cache as Linux describes it: a size like 512K, and the cores that share it as the bits of a number like 00000000,00000003."""
     try:
-        return os.sysconf(f"SC_LEVEL{level}_CACHE_SIZE")
-    except (AttributeError, OSError, ValueError):  # no such question on this system
+        size = int((folder / "size").read_text().strip().removesuffix("K")) * 1024
+        sharing = int((folder / "shared_cpu_map").read_text().strip().replace(",", ""), 16).bit_count()
+    except (OSError, ValueError):
         return 0
+    return size // max(1, sharing)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from itertools import islice
-from types import TracebackType
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -24,24 +23,39 @@ def _thread_pools() -> ThreadpoolController:
 
 
 class _OneBlasThread:
-    """The limit belongs to the process, not to the thread that asks for it: the first one in sets it, the last one out restores it."""
+    """The limit belongs to the process, not to the thread that asks for it: it holds from the first one in to the last one out.
+
+    A limiter of threadpoolctl gives back what it found when it was made, and lets one thread at a time set limits. Of two that overlap in
+    two threads, the first to leave would lift the limit, and the second would put it back for good. So every limiter gives back one thread,
+    but that of the last one out, which gives back what the first one in found.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._limiter: Any = None
+        self._found: list[dict[str, Any]] = []
+        self._own = threading.local()
 
     def __enter__(self) -> None:
         with self._lock:
+            limiter = _thread_pools().limit(limits=1)
             if self._users == 0:
-                self._limiter = _thread_pools().limit(limits=1)
+                self._found = limiter._original_info
             self._users += 1
+            self._limiters().append(limiter.__enter__())
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exception: object) -> None:
         with self._lock:
             self._users -= 1
-            if self._users == 0:
-                self._limiter.restore_original_limits()
+            limiter = self._limiters().pop()
+            limiter._original_info = [{**pool, "num_threads": 1} for pool in self._found] if self._users else self._found
+            limiter.__exit__(*exception)
+
+    def _limiters(self) -> list[Any]:
+        """Those of this thread, the innermost last."""
+        if not hasattr(self._own, "limiters"):
+            self._own.limiters = []
+        return self._own.limiters
 
 
 _ONE_BLAS_THREAD = _OneBlasThread()
