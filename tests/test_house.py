@@ -18,6 +18,7 @@ ORDER = [
     "kernels",
     "inducing",
     "features",
+    "fourier",
     "moments",
     "objective",
     "inference",
