@@ -150,6 +150,28 @@ def test_results_are_lazy_and_chunked_like_the_rows(reference: GPSSL) -> None:
         np.testing.assert_allclose(lazy[1500:1510].compute(), getattr(reference, name)(X[1500:1510]), rtol=0, atol=1e-8)
 
 
+def test_lazy_draws_are_the_same_functions_everywhere(client: Any, reference: GPSSL) -> None:
+    """On threads, on two workers, in any chunks, and evaluated row by row: one set of functions."""
+    rows = da.from_array(X, chunks=(900, 4))
+    functions = reference.draw_functions(6, random_state=1)
+    lazy = functions(rows)
+    assert lazy.shape == (6, N_ROWS, 3)
+    assert lazy.chunks[1] == rows.chunks[0]
+    expected = lazy.compute()
+    np.testing.assert_allclose(functions(X[1234:1236]), expected[:, 1234:1236], atol=1e-8)
+    np.testing.assert_allclose(reference.sample(rows.rechunk((1700, 4)), 6, random_state=1)[:, :50].compute(), expected[:, :50], atol=1e-8)
+    with client.as_current():
+        np.testing.assert_allclose(reference.sample(rows, 6, random_state=1).compute(), expected, atol=1e-8)
+    frame = dd.from_pandas(FRAME, npartitions=4).to_dask_array(lengths=True)
+    np.testing.assert_allclose(reference.sample(frame, 6, random_state=1).compute(), expected, atol=1e-8)
+
+
+def test_rows_seen_before_keep_their_values_in_lazy_draws(reference: GPSSL) -> None:
+    functions = reference.draw_functions(2, random_state=1)
+    before = functions(X[:20])
+    np.testing.assert_allclose(functions(da.from_array(X, chunks=(900, 4)))[:, :20].compute(), before, atol=1e-8)
+
+
 def test_single_precision_stays(reference: GPSSL) -> None:
     lazy = reference.transform(da.from_array(X.astype(np.float32), chunks=(1000, 4)))
     assert lazy.dtype == lazy.compute().dtype == np.float32

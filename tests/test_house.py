@@ -21,6 +21,7 @@ ORDER = [
     "kernels",
     "inducing",
     "features",
+    "fourier",
     "moments",
     "checkpoint",
     "objective",

@@ -104,14 +104,21 @@ def test_same_seed_same_bytes_and_another_seed_other_functions(ssl: GPSSL) -> No
     assert not np.allclose(one, other)
 
 
-def test_rows_beyond_the_exact_ones_keep_their_value_mean_and_variance(ssl: GPSSL, monkeypatch: pytest.MonkeyPatch) -> None:
+class WithoutFourierFeatures(RBF):
+    """A subclass may be any function; this one is the RBF, unbeknown to the library. Kernels with a path: `test_fourier.py`."""
+
+
+def test_rows_beyond_the_exact_ones_keep_their_value_mean_and_variance(circles: Array, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpssl.posterior, "EXACT_ROWS", 2)
+    ssl = GPSSL(2, kernel=WithoutFourierFeatures(0.4), random_state=0).fit(circles)
     functions = ssl.draw_functions(20_000)
     values = functions(ROWS)
     np.testing.assert_allclose(functions(ROWS[3:]), values[:, 3:], atol=1e-10)
     error = ssl.std(ROWS) / np.sqrt(20_000)
     assert (np.abs(values.mean(axis=0) - ssl.transform(ROWS)) < 4.5 * error).all()
     np.testing.assert_allclose(values.std(axis=0), ssl.std(ROWS), rtol=4.5 / np.sqrt(40_000))
+    # What is neglected: the last two rows are close to each other and far from all others.
+    assert abs(np.atleast_2d(np.corrcoef(values[:, 4:, 0].T))[0, 1]) < 4.5 / np.sqrt(20_000)
 
 
 def test_draws_of_a_sampled_posterior_match_its_mean_and_std(circles: Array) -> None:

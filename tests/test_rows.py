@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kstest
 
 from gpssl import rows
-from gpssl.rows import as_object_rows, distinct_rows, hash_rows, merge_distinct_rows, row_blocks
+from gpssl.rows import as_object_rows, distinct_rows, hash_normals, hash_rows, merge_distinct_rows, row_blocks
 
 
 @given(st.integers(0, 2**31 - 2), st.integers(1, 30))
@@ -53,6 +54,20 @@ def test_equal_numbers_have_equal_hashes_and_others_do_not() -> None:
     assert hashes[0] == hashes[1] != hashes[2]
     np.testing.assert_array_equal(hashes, hash_rows(X.astype(np.float32), seed=3))
     assert len(np.unique(hash_rows(np.arange(100_000.0)[:, None], seed=3))) == 100_000
+
+
+def test_normal_numbers_from_hashes() -> None:
+    hashes = hash_rows(np.arange(20_000.0)[:, None], seed=3)
+    normal = hash_normals(hashes, 30)
+    np.testing.assert_array_equal(hash_normals(hashes[7:8], 20), normal[7:8, :20])
+    assert kstest(normal.ravel(), "norm").pvalue > 1e-3
+    # Neither rows, nor columns, nor a row's neighbours in the sequence have to do with each other.
+    n = len(hashes)
+    correlations = np.atleast_2d(np.corrcoef(normal.T))[np.triu_indices(30, 1)]
+    assert np.abs(correlations).max() < 4.5 / np.sqrt(n)
+    assert abs(np.mean(normal[1:] * normal[:-1])) < 4.5 / np.sqrt(30 * n)
+    assert abs(np.atleast_2d(np.corrcoef(normal[:, 0] ** 2, normal[:, 1] ** 2))[0, 1]) < 4.5 / np.sqrt(n)
+    assert np.isfinite(hash_normals(np.array([0, 2**64 - 1], dtype=np.uint64), 1000)).all()
 
 
 def test_objects_hash_by_content() -> None:

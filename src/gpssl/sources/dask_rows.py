@@ -34,6 +34,8 @@ class DaskRows(Rows):
         One for each row, in memory.
     """
 
+    are_deferred = True
+
     def __init__(self, X: Any, sample_weight: Array | None = None) -> None:
         super().__init__(sample_weight)
         self.is_frame = is_dask_frame(X)

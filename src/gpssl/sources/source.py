@@ -52,6 +52,8 @@ class Rows:
     """None where only reading them tells."""
     names: list[str] | None = None
     """Of the columns, where they have names."""
+    are_deferred: bool = False
+    """Whether `map` returns before the function has been called, which may then happen in any order and in other processes."""
     identity: str | None = None
     """Tells the rows in these files from others, for a pass that is resumed; None for rows that are not in files."""
 
