@@ -281,15 +281,18 @@ def test_a_row_has_one_value_in_any_batch_split_order_and_copy(kernel: Kernel, n
         np.testing.assert_allclose(some(rows), values, atol=1e-8)
 
 
-def test_batches_of_many_blocks_are_evaluated_as_single_rows_are(circles: Array, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-8), (np.float32, 1e-5)])
+def test_batches_of_many_blocks_are_evaluated_as_single_rows_are(
+    dtype: Any, tolerance: float, circles: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gpssl.posterior, "EXACT_ROWS", 3)
-    rows = np.random.default_rng(0).normal(size=(3000, 2)).astype(np.float32)
+    rows = np.random.default_rng(0).normal(size=(3000, 2)).astype(dtype)
     functions = fitted(RBF(0.4) + WhiteKernel(0.1), circles).draw_functions(3, random_state=0)
     functions(rows[[2000, 10]])
     values = functions(rows)
     assert values.shape == (3, 3000, 1)
     for i in (0, 10, 1023, 1024, 2000, 2999):
-        np.testing.assert_allclose(functions(rows[i : i + 1]), values[:, i : i + 1], atol=1e-8)
+        np.testing.assert_allclose(functions(rows[i : i + 1]), values[:, i : i + 1], atol=tolerance)
 
 
 def test_rows_are_remembered_until_a_batch_does_not_fit(circles: Array, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,10 +265,12 @@ def test_kernel_is_computed_in_double_precision_where_points_nearly_coincide() -
 
 
 def test_draws_of_rows_in_single_precision_are_too(reference: GPSSL) -> None:
-    single = X[::50].astype(np.float32)
-    draws = reference.sample(single, 4)
-    assert draws.dtype == np.float32
-    np.testing.assert_allclose(draws, reference.sample(single.astype(np.float64), 4), atol=1e-3)
+    """Exact draws, and those along paths."""
+    few, many = X[::50].astype(np.float32), X[::2].astype(np.float32)
+    for single in (few, many):
+        draws = reference.sample(single, 4)
+        assert draws.dtype == np.float32
+        np.testing.assert_allclose(draws, reference.sample(single.astype(np.float64), 4), atol=1e-3)
 
 
 def test_parts_of_different_types_are_one_table(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from .inducing import choose_inducing_points, nugget_of_rows, sample_candidates
 from .inference import Inference
 from .kernels import depends_on_rows, resolve_kernel
 from .moments import Moments, Spectrum, moments_of_rows
-from .parameters import check_changes, check_parameters, kernel_of, method_of, objective_of
+from .parameters import check_changes, check_parameters, inducing_limits, kernel_of, method_of, objective_of
 from .posterior import FunctionDraws, Posterior
 from .progress import Progress, announce
 from .sources import Rows
@@ -306,21 +306,11 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _inducing_points(self, rows: Rows) -> NDArray[Any]:
         if self.inducing is not None and not isinstance(self.inducing, Integral | str):
             return check_inducing_points(self.inducing, rows.n_columns, kernel_of(self.kernel))
-        n_points, tolerance = self._inducing_limits(rows)
+        n_points, tolerance = inducing_limits(self, rows.n_rows)
         candidates = sample_candidates(self.kernel_, rows, n_points, self._seed)
         with one_blas_thread():
             chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
         return candidates.rows[chosen]
-
-    def _inducing_limits(self, rows: Rows) -> tuple[int, float]:
-        """How many points at most, and the residual at which to stop before."""
-        if self.inducing is None:
-            return int(self.max_inducing), float(self.residual_tolerance)
-        if not isinstance(self.inducing, str):
-            return int(self.inducing), 0.0
-        if rows.n_rows is None:
-            raise ValueError('inducing="all" needs to know the number of rows, which these files or partitions do not tell: give a number.')
-        return rows.n_rows, 0.0
 
     def _moments(self, rows: Rows, checkpoint: Checkpoint | None = None) -> Moments:
         if checkpoint:

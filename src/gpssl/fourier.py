@@ -23,6 +23,8 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from .rows import result_dtype
+
 Array = NDArray[np.float64]
 
 MAX_TERMS = 16
@@ -62,13 +64,20 @@ class FourierFeatures:
         """Σ α_i² = k(x, x), without the white noise."""
         return float((self.amplitudes**2).sum())
 
-    def __call__(self, X: NDArray[Any]) -> Array:
-        """φ(x) for a block of rows. [n, 2F]"""
+    def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
+        """φ(x) for a block of rows. [n, 2F]
+
+        For rows in single precision the phases are found in double, and brought into (−π, π) before the waves are computed in single.
+        """
         phases = (X - self.centre) @ self.frequencies
-        out = np.empty((len(X), 2, phases.shape[1]))
+        dtype = result_dtype(X)
+        if dtype is np.float32:
+            phases -= 2 * np.pi * np.rint(phases / (2 * np.pi))
+            phases = phases.astype(np.float32)
+        out = np.empty((len(X), 2, phases.shape[1]), dtype=dtype)
         np.cos(phases, out=out[:, 0])
         np.sin(phases, out=out[:, 1])
-        out *= self.amplitudes
+        out *= self.amplitudes.astype(dtype)
         return out.reshape(len(X), -1)
 
 

@@ -41,6 +41,17 @@ def objective_of(estimator: Any, total_weight: float) -> Objective:
     return Objective(float(estimator.variance_weight), float(estimator.covariance_weight), temperature)
 
 
+def inducing_limits(estimator: Any, n_rows: int | None) -> tuple[int, float]:
+    """How many inducing points at most, and the residual at which to stop before."""
+    if estimator.inducing is None:
+        return int(estimator.max_inducing), float(estimator.residual_tolerance)
+    if not isinstance(estimator.inducing, str):
+        return int(estimator.inducing), 0.0
+    if n_rows is None:
+        raise ValueError('inducing="all" needs to know the number of rows, which these files or partitions do not tell: give a number.')
+    return n_rows, 0.0
+
+
 def check_changes(changes: dict[str, Any]) -> None:
     """A sentence for what `refit` cannot change."""
     unknown = sorted(set(changes) - set(REFITTABLE))

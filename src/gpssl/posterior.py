@@ -337,12 +337,13 @@ class Path:
     def __call__(self, X: NDArray[Any], hashes: NDArray[np.uint64]) -> Array:
         """f at each row, block by block on threads. [n, S J]"""
         out = np.empty((len(X), self.wave_weights.shape[1]), dtype=result_dtype(X))
+        weights = self.wave_weights.astype(out.dtype, copy=False)
         self.features.columns(X[:1])  # builds what the threads share
 
         def fill(block: slice) -> None:
             rows = X[block]
             values = self.features.columns(rows) @ self.inducing_weights
-            values += self.fourier(rows) @ self.wave_weights
+            values += self.fourier(rows) @ weights
             if self.known_columns is not None:
                 columns = np.empty((len(rows), len(self.known_weights)))
                 self.known_columns(rows, columns)

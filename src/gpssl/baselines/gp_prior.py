@@ -41,8 +41,8 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
     kernel
         As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
     residual_tolerance, max_inducing
-        As in `GPSSL`. The draws are exact with any inducing points, up to 2,000 distinct rows; beyond these, what the inducing points do
-        not carry is neglected between the further rows.
+        As in `GPSSL`. The draws are exact with any inducing points, up to 2,000 distinct rows; larger batches are evaluated as
+        `gpssl.posterior.FunctionDraws` says.
     random_state
         Seed for the sample of rows that stands for a large table, and for drawn functions.
 
