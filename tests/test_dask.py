@@ -221,6 +221,8 @@ def test_missing_value_is_named_with_its_partition(name: str) -> None:
 def test_what_is_no_table_of_numbers_gets_a_sentence(reference: GPSSL) -> None:
     with pytest.raises(ValueError, match="2D"):
         model().fit(da.ones(100))
+    with pytest.raises(ValueError, match=r"2D.*to_frame\(\)"):
+        model().fit(dd.from_pandas(FRAME, npartitions=2)["a"])
     with pytest.raises(ValueError, match="0 rows"):
         model().fit(da.empty((0, 4)))
     with pytest.raises(ValueError, match=r"Column 'colour' holds str.*not numbers"):

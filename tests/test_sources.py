@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import RBF
 
-from gpssl import GPSSL
-from gpssl.features import Features
+from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.kernels import NeighborRBF
 from gpssl.sources import SliceableRows, TableFiles, open_rows
 from gpssl.sources import part as part_module
@@ -158,6 +158,23 @@ def test_columns_of_files_are_remembered_and_compared(tmp_path: Path) -> None:
         fitted.transform(FRAME[:10].rename(columns={"a": "z"}))
 
 
+def test_list_of_files(tmp_path: Path, reference: GPSSL) -> None:
+    FRAME[:2000].to_csv(tmp_path / "one.csv", index=False)
+    FRAME[2000:].to_parquet(tmp_path / "two.parquet")
+    assert_same_posterior(model().fit([str(tmp_path / "one.csv"), str(tmp_path / "two.parquet")]), reference)
+    assert_same_posterior(model().fit([tmp_path / "one.csv", tmp_path / "two.parquet"]), reference)
+
+
+def test_heads_say_what_to_do_with_files(tmp_path: Path, reference: GPSSL) -> None:
+    labels = (X[:100, 0] > 0).astype(int)
+    with pytest.raises(TypeError, match=r"Heads need rows in memory, got str.*FrozenEstimator"):
+        MarginalizedClassifier(model()).fit(as_parquet(tmp_path), labels)
+    classifier = MarginalizedClassifier(FrozenEstimator(reference), n_draws=3, random_state=0).fit(X[:100], labels)
+    with pytest.raises(TypeError, match="predict batch by batch"):
+        classifier.predict_proba(as_parquet(tmp_path))
+    np.testing.assert_allclose(classifier.predict_proba(as_memmap(tmp_path)[:50]), classifier.predict_proba(X[:50]), atol=1e-12)
+
+
 def test_some_columns_of_a_file(tmp_path: Path) -> None:
     FRAME.assign(label="red", id=range(N_ROWS)).to_parquet(tmp_path / "labelled.parquet")
     fitted = model().fit(TableFiles(tmp_path / "labelled.parquet", columns=["b", "a"]))
@@ -223,54 +240,7 @@ def test_pages_that_were_changed_in_memory_only_are_kept(tmp_path: Path) -> None
     assert mapped[7, 0] == 99.0
 
 
-# Precision
-
-
-RANDOM = np.random.default_rng(0)
-
-
-@pytest.mark.filterwarnings("ignore:.*inducing points leave.*")
-@pytest.mark.parametrize(
-    ("rows", "kernel"),
-    [
-        pytest.param(X, None, id="table"),
-        pytest.param(RANDOM.standard_normal((3000, 5)) + 1000.0, None, id="far from zero"),
-        pytest.param(RANDOM.standard_t(2, (3000, 8)), None, id="heavy tails"),
-        pytest.param(RANDOM.random((3000, 2)), None, id="two columns"),
-        pytest.param(RANDOM.random((1000, 1)), RBF(0.1), id="one column"),
-        pytest.param(X, 2.0 * RBF([1.0, 2.0, 3.0, 4.0]), id="scaled"),
-        pytest.param(X, Matern(3.0), id="no way of its own"),
-    ],
-)
-def test_single_precision_is_within_a_thousandth_of_double(rows: Array, kernel: Any) -> None:
-    single = rows.astype(np.float32)
-    double = single.astype(np.float64)
-    one, other = (GPSSL(2, kernel=kernel, max_inducing=200, random_state=0).fit(values) for values in (single, double))
-    spread, prior = other.transform(double).std(axis=0), np.sqrt(other.kernel_.diag(double[:1]))
-    assert spread.min() > 0.5
-    assert (np.abs(one.transform(single) - other.transform(double)) < 1e-3 * spread).all()
-    assert (np.abs(one.std(single) - other.std(double)) < 1e-3 * prior).all()
-    assert one.transform(single).dtype == one.std(single).dtype == np.float32
-
-
-def test_kernel_is_computed_in_double_precision_where_points_nearly_coincide() -> None:
-    """Whitening divides rounding errors by what the last point adds, here 1e-8 of the variance."""
-    rows = np.random.default_rng(0).random((50, 1)).astype(np.float32)
-    close = np.array([[0.0], [1e-4], [1.0]])
-    safe, unsafe = Features.build(RBF(1.0), close[[0, 2]]), Features.build(RBF(1.0), close)
-    assert safe.single_precision_is_safe
-    assert not unsafe.single_precision_is_safe
-    np.testing.assert_array_equal(unsafe.columns(rows), unsafe.columns(rows.astype(np.float64)))
-    assert (safe.columns(rows) != safe.columns(rows.astype(np.float64))).any()
-
-
-def test_draws_of_rows_in_single_precision_are_too(reference: GPSSL) -> None:
-    """Exact draws, and those along paths."""
-    few, many = X[::50].astype(np.float32), X[::2].astype(np.float32)
-    for single in (few, many):
-        draws = reference.sample(single, 4)
-        assert draws.dtype == np.float32
-        np.testing.assert_allclose(draws, reference.sample(single.astype(np.float64), 4), atol=1e-3)
+# Types
 
 
 def test_parts_of_different_types_are_one_table(tmp_path: Path) -> None:
@@ -292,7 +262,7 @@ def test_missing_value_is_named_with_its_place(tmp_path: Path) -> None:
     broken.to_parquet(tmp_path / "rows.parquet")
     broken.to_csv(tmp_path / "rows.csv", index=False)
     mapped = write_memmap(tmp_path, broken.to_numpy())
-    for source, column in ((tmp_path / "rows.parquet", "2"), (tmp_path / "rows.csv", "2"), (mapped, "2")):
+    for source, column in ((tmp_path / "rows.parquet", "'c'"), (tmp_path / "rows.csv", "'c'"), (mapped, "2")):
         with pytest.raises(ValueError, match=rf"(?s)rows [\d,]+ to [\d,]+\).*NaN.*row 1,234, column {column}"):
             model().fit(source)
 
@@ -305,8 +275,10 @@ def test_missing_value_is_named_with_its_place(tmp_path: Path) -> None:
         ("a,b\n" + "1,2\n" * 1_200_000 + "3,x\n", "cannot be read as a table of numbers"),
         ("", "cannot be read as a table"),
         ("a,b\n", "0 rows"),
+        ("1,2\n3,4\n5,6\n", "first line of .* holds numbers"),
+        ("a,a\n3,4\n5,6\n", "more than one column named 'a'"),
     ],
-    ids=["text", "short line", "text at the end", "empty", "header only"],
+    ids=["text", "short line", "text at the end", "empty", "header only", "no header", "same name twice"],
 )
 @pytest.mark.parametrize("kernel", [None, RBF(1.0)], ids=["default", "RBF"])
 def test_bad_files_get_a_sentence(tmp_path: Path, content: str, message: str, kernel: Any) -> None:
@@ -325,6 +297,8 @@ def test_wrong_names_get_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="no Parquet or CSV files"):
         model().fit(tmp_path / "empty")
+    with pytest.raises(ValueError, match="columns is empty"):
+        TableFiles(path, columns=[])
     with pytest.raises(ValueError, match="no column 'z'; it has a, b, c, d"):
         TableFiles(path, columns=["a", "z"])
     FRAME.rename(columns={"b": "B"}).to_parquet(tmp_path / "other.parquet")
@@ -341,6 +315,8 @@ def test_weights_that_do_not_fit_get_a_sentence(tmp_path: Path) -> None:
         model(kernel=RBF(1.0)).fit(path, sample_weight=np.ones(10))
     with pytest.raises(ValueError, match="sample_weight has 5,001 entries, but there are 5,000 rows"):
         model(kernel=RBF(1.0)).fit(path, sample_weight=np.ones(N_ROWS + 1))
+    with pytest.raises(ValueError, match="a weight for each row"):
+        model().fit(path, sample_weight=2.0)
     with pytest.raises(ValueError, match="Negative values"):
         model().fit(path, sample_weight=-np.ones(N_ROWS))
 

@@ -48,8 +48,10 @@ def _check_lazy_rows(estimator: BaseEstimator, X: Any, sample_weight: Any, *, re
         raise ValueError(f"Found {rows.n_rows} rows; at least {min_rows} are needed.")
     if sample_weight is None:
         return rows
-    n_rows = len(sample_weight) if rows.n_rows is None else rows.n_rows
-    return open_rows(rows, check_weights(np.asarray(sample_weight), n_rows))
+    weight = np.asarray(sample_weight)
+    if weight.ndim != 1:
+        raise ValueError(f"Rows that are read in parts need a weight for each row, got sample_weight of shape {weight.shape}.")
+    return open_rows(rows, check_weights(weight, len(weight) if rows.n_rows is None else rows.n_rows))
 
 
 def _empty_table(rows: Rows) -> Any:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples, check_c
 
 from ..estimator import GPSSL
 from ..rows import row_blocks
+from ..sources import is_lazy
 from ..validation import check_number, check_weights
 from .labels import LabelledRows
 
@@ -143,7 +144,7 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
 
     def _represent_in_blocks(self, X: Any) -> Iterator[Array]:
         """The features of consecutive blocks of rows. [S, n block, J] each"""
-        (X,) = indexable(X)
+        X = in_memory(X)
         n_rows = _num_samples(X)
         if n_rows <= PREDICTION_ROWS:
             yield self._represent(X)
@@ -176,8 +177,19 @@ class SharedParams(NamedTuple):
 
 def as_indexable(X: Any, y: Any) -> Any:
     """Rows that can be indexed, as many as labels."""
-    (X,) = indexable(X)
+    X = in_memory(X)
     check_consistent_length(X, y)
+    return X
+
+
+def in_memory(X: Any) -> Any:
+    """Rows that can be indexed; for files, Dask and the like, what to do."""
+    if is_lazy(X) and not isinstance(X, np.memmap):
+        raise TypeError(
+            f"Heads need rows in memory, got {type(X).__name__}. Fit the representation to all rows, ssl = GPSSL().fit(X), and then the heads "
+            "to the labelled ones, with sklearn.frozen.FrozenEstimator(ssl) as representation; predict batch by batch."
+        )
+    (X,) = indexable(X)
     return X
 
 

@@ -120,12 +120,14 @@ def is_dask_array(X: Any) -> bool:
 
 def is_dask_frame(X: Any) -> bool:
     """Whether X is a Dask data frame; without importing Dask."""
-    return type(X).__module__.startswith("dask.dataframe") and hasattr(X, "columns") and hasattr(X, "npartitions")
+    return type(X).__module__.startswith("dask.dataframe") and hasattr(X, "npartitions")
 
 
 def _check_columns(X: Any) -> None:
     from pandas.api.types import is_numeric_dtype
 
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a Dask {type(X).__name__} instead. For a table of one column: series.to_frame().")
     for name, dtype in X.dtypes.items():
         if not is_numeric_dtype(dtype):
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,15 +28,15 @@ def rows_of_a_part(n_columns: int) -> int:
     return min(max(PART_BYTES // (8 * max(1, n_columns)), fewest), most)
 
 
-def check_part(rows: Any, place: str, first: int | None = None) -> NDArray[Any]:
+def check_part(rows: Any, place: str, first: int | None = None, names: Sequence[str] | None = None) -> NDArray[Any]:
     """The rows as finite numbers, or an error that says where they are not.
 
-    `place` names the part ("partition 3"), `first` is the position of its first row, where it is known.
+    `place` names the part ("partition 3"), `first` is the position of its first row and `names` are the columns', where they are known.
     """
     try:
         return check_array(rows, dtype=[np.float64, np.float32], ensure_min_samples=0, ensure_all_finite=True)
     except (ValueError, TypeError) as error:
-        message = f"In {place}{_row_range(rows, first)}: {error}{_first_that_is_not_finite(rows, first)}"
+        message = f"In {place}{_row_range(rows, first)}: {error}{_first_that_is_not_finite(rows, first, names)}"
         raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
 
 
@@ -44,7 +45,7 @@ def _row_range(rows: Any, first: int | None) -> str:
     return f" ({n_rows:,} rows)" if first is None else f" (rows {first:,} to {first + n_rows - 1:,})"
 
 
-def _first_that_is_not_finite(rows: Any, first: int | None) -> str:
+def _first_that_is_not_finite(rows: Any, first: int | None, names: Sequence[str] | None) -> str:
     """Which row and which column, for a table in which they can be told."""
     try:
         values = np.asarray(rows, dtype=np.float64)
@@ -53,7 +54,7 @@ def _first_that_is_not_finite(rows: Any, first: int | None) -> str:
     bad_rows, bad_columns = np.nonzero(~np.isfinite(values))
     if len(bad_rows) == 0:
         return ""
-    names = getattr(rows, "columns", None)
+    names = getattr(rows, "columns", names)
     column = bad_columns[0] if names is None else repr(names[bad_columns[0]])
     row = f"row {bad_rows[0]:,} of the part" if first is None else f"row {first + bad_rows[0]:,}"
     return f"\nThe first of {len(bad_rows):,} such values is in {row}, column {column}. Drop or impute these rows."

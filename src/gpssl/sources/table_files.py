@@ -53,6 +53,8 @@ class TableFiles(Rows):
         super().__init__(sample_weight)
         self.files = _find_files(path)
         self.columns = None if columns is None else list(columns)
+        if self.columns == []:
+            raise ValueError("columns is empty: name at least one, or leave it out for all.")
         schemas = self._schemas()
         self.names = list(schemas[0].names)
         self.n_columns = len(self.names)
@@ -68,7 +70,7 @@ class TableFiles(Rows):
         first = 0
         for file in self.files:
             for batch in self._batches(file):
-                rows = check_part(self._array(batch), f"{file.name}", first)
+                rows = check_part(self._array(batch), file.name, first, self.names)
                 yield Part(rows, self.weight_of(first, len(rows)))
                 first += len(rows)
         self.check_weights_are_as_many(first)
@@ -88,6 +90,7 @@ class TableFiles(Rows):
         else:
             with _open_csv(file) as reader:
                 schema = reader.schema
+        _check_names(schema.names, file)
         missing = [name for name in self.columns or [] if name not in schema.names]
         if missing:
             raise ValueError(f"{file} has no column {missing[0]!r}; it has {', '.join(schema.names)}.")
@@ -122,7 +125,11 @@ def is_path(X: Any) -> bool:
     """Whether X names a file, or several."""
     if isinstance(X, str | PathLike):
         return True
-    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(item, PathLike) for item in X)
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(item, PathLike) or _is_file_name(item) for item in X)
+
+
+def _is_file_name(item: Any) -> bool:
+    return isinstance(item, str) and item.lower().endswith((*PARQUET, *CSV))
 
 
 def _arrow() -> Any:
@@ -190,13 +197,29 @@ def _expand(path: str) -> list[Path]:
         return [Path(path)]
     files = [Path(name) for name in sorted(glob.glob(path))]
     if not files:
-        raise FileNotFoundError(f"There is no file {path}.")
+        raise FileNotFoundError(f"There is no file {path!r}.")
     return files
 
 
 def _difference(names: Sequence[str], others: Sequence[str]) -> str:
     different = [f"{one!r} instead of {other!r}" for one, other in zip(names, others, strict=False) if one != other]
     return different[0] if different else f"{len(names)} instead of {len(others)}"
+
+
+def _check_names(names: Sequence[str], file: Path) -> None:
+    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if repeated:
+        raise ValueError(f"{file} has more than one column named {repeated[0]!r}: rename one of them.")
+    if not _is_parquet(file) and all(_is_number(name) for name in names):
+        raise ValueError(f"The first line of {file} holds numbers ({', '.join(names[:3])}), not names of columns. Give it a line of names.")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_numbers(schema: pa.Schema, file: Path) -> None:
