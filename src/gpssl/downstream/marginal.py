@@ -186,7 +186,7 @@ def in_memory(X: Any) -> Any:
     """Rows that can be indexed; for files, Dask and the like, what to do."""
     if is_lazy(X) and not isinstance(X, np.memmap):
         raise TypeError(
-            f"Heads need rows in memory, got {type(X).__name__}. Fit the representation to all rows, ssl = GPSSL().fit(X), and then the heads "
+            f"Heads need rows in memory, got {type(X).__name__}. Fit the representation to all rows, ssl = GPSSL().fit(X), then the heads "
             "to the labelled ones, with sklearn.frozen.FrozenEstimator(ssl) as representation; predict batch by batch."
         )
     (X,) = indexable(X)
