@@ -83,6 +83,19 @@ def test_data_frames(n_partitions: int, reference: GPSSL) -> None:
     np.testing.assert_allclose(fitted.transform(frame).compute(), reference.transform(X), atol=1e-8)
 
 
+def test_partitions_that_dask_merges(tmp_path: Path, reference: GPSSL) -> None:
+    """Few columns of many files: fewer chunks than partitions."""
+    for i in range(10):
+        FRAME[500 * i : 500 * (i + 1)].assign(**{f"other {j}": 0.0 for j in range(40)}).to_parquet(tmp_path / f"{i}.parquet")
+    frame = dd.read_parquet(tmp_path)[list(FRAME)].assign(a=lambda part: part["a"] + 0.0)
+    assert len(frame.to_delayed()) < frame.npartitions
+    weight = np.random.default_rng(1).integers(0, 3, size=N_ROWS).astype(float)
+    fitted = model().fit(frame)
+    assert_same_posterior(fitted, reference)
+    assert_same_posterior(model().fit(frame, sample_weight=weight), model().fit(X, sample_weight=weight))
+    np.testing.assert_allclose(fitted.transform(frame).compute(), reference.transform(X), atol=1e-8)
+
+
 def test_data_frame_with_empty_partitions(reference: GPSSL) -> None:
     frame = dd.from_pandas(FRAME, npartitions=5)
     none = frame[frame["a"] > 100]

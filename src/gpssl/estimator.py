@@ -369,7 +369,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"residual_tolerance={self.residual_tolerance:g}: the losses are approximate. Raise max_inducing (or inducing), "
                 "choose a longer lengthscale (a smaller neighborhood), or raise the tolerance if that is close enough.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     # Checks

@@ -67,12 +67,13 @@ class DaskRows(Rows):
 
         if keeper:
             raise ValueError("A checkpoint is for rows in files that this process reads; Dask repeats lost tasks by itself.")
-        lengths = self._lengths()
+        chunks = self._chunks()
+        lengths = self._lengths(chunks)
         starts = [None] * len(lengths) if None in lengths else np.cumsum([0, *lengths])[:-1].tolist()
         # One task each for what all chunks share: it travels once to each worker.
         shared_summarise, shared_combine = dask.delayed(summarise), dask.delayed(combine)
         summaries = []
-        for i, (chunk, start) in enumerate(zip(self._chunks(), starts, strict=True)):
+        for i, (chunk, start) in enumerate(zip(chunks, starts, strict=True)):
             length = lengths[i]
             weight = None if self.sample_weight is None or length is None else self.weight_of(start, length)
             summaries.append(_delayed(_summarise_chunk)(chunk, shared_summarise, shared_combine, weight, f"partition {i}", start))
@@ -102,13 +103,16 @@ class DaskRows(Rows):
         """The chunks as delayed objects."""
         return list(self.X.to_delayed()) if self.is_frame else list(self.X.to_delayed()[:, 0])
 
-    def _lengths(self) -> Sequence[int | None]:
+    def _lengths(self, chunks: list[Any]) -> Sequence[int | None]:
         """Rows of each chunk. A data frame has to be asked, which costs reading it: only where weights have to be told apart."""
+        import dask
+
         if not self.is_frame:
             return [int(length) for length in self.X.chunks[0]]
         if self.sample_weight is None:
-            return [None] * self.X.npartitions
-        lengths = [int(length) for length in self.X.map_partitions(len).compute()]
+            return [None] * len(chunks)
+        # Dask may have merged partitions on the way to these chunks: what counts is theirs.
+        lengths = [int(length) for length in dask.compute(*[_delayed(len)(chunk) for chunk in chunks])]
         self.check_weights_are_as_many(sum(lengths))
         return lengths
 
