@@ -8,11 +8,39 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from . import kernel_pca, linearity, logistic_heads, nystroem, paper_algorithm, pass_over_data, perceptron_heads, selection
+from . import (
+    dask_overhead,
+    flights,
+    from_disk,
+    intrusions,
+    kernel_pca,
+    linearity,
+    logistic_heads,
+    million_rows,
+    nystroem,
+    paper_algorithm,
+    pass_over_data,
+    perceptron_heads,
+    selection,
+)
 from .machine import busy_seconds_of_others, describe_machine
 from .report import render
 
-COMPARISONS = (paper_algorithm, kernel_pca, nystroem, pass_over_data, linearity, logistic_heads, perceptron_heads, selection)
+COMPARISONS = (
+    paper_algorithm,
+    kernel_pca,
+    nystroem,
+    million_rows,
+    pass_over_data,
+    linearity,
+    from_disk,
+    dask_overhead,
+    flights,
+    intrusions,
+    logistic_heads,
+    perceptron_heads,
+    selection,
+)
 RESULTS = Path(__file__).parent / "results.md"
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from gpssl.kernels import NeighborRBF
 
@@ -24,19 +24,28 @@ WARM_UP_ROWS = 300
 """Rows of the tiny fit before the clock starts."""
 
 
-def latent_table(n_rows: int, n_columns: int = 30, seed: int = 0) -> Array:
+def latent_table(n_rows: int, n_columns: int = 30, seed: int = 0, dtype: DTypeLike = np.float64) -> Array:
     """Generate factors @ loadings + noise, all standard normal, as an array [n_rows, n_columns].
 
-    It is written block by block, so that generating it leaves no memory peak above its own size.
+    It is written block by block, so that generating it leaves no memory peak above its own size, in single precision either.
     """
     rng = np.random.default_rng(seed)
     loadings = rng.standard_normal((N_FACTORS, n_columns))
-    X = np.empty((n_rows, n_columns))
+    X = np.empty((n_rows, n_columns), dtype=dtype)
     for start in range(0, n_rows, ROWS_AT_A_TIME):
         block = X[start : start + ROWS_AT_A_TIME]
-        block[...] = rng.standard_normal((len(block), N_FACTORS)) @ loadings
-        block += NOISE * rng.standard_normal(block.shape)
+        block[...] = _latent_rows(len(block), loadings, rng)
     return X
+
+
+def latent_block(n_rows: int, block: int, n_columns: int = 30, seed: int = 0) -> Array:
+    """Generate one block of a table of the same kind that is too large to hold: each block has a generator of its own."""
+    loadings = np.random.default_rng(seed).standard_normal((N_FACTORS, n_columns))
+    return _latent_rows(n_rows, loadings, np.random.default_rng([seed, 1 + block]))
+
+
+def _latent_rows(n_rows: int, loadings: Array, rng: np.random.Generator) -> Array:
+    return rng.standard_normal((n_rows, N_FACTORS)) @ loadings + NOISE * rng.standard_normal((n_rows, loadings.shape[1]))
 
 
 @cache

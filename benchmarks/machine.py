@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 PROCESSOR_TIMES = Path("/proc/stat")
-PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "gpytorch")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "dask", "pyarrow", "torch", "gpytorch")
 
 
 def describe_machine() -> list[str]:
