@@ -32,8 +32,8 @@ part.PART_ROWS = (1, 200)
 checkpoint.SECONDS_BETWEEN = 0.0
 keep = checkpoint.Checkpoint.keep
 
-def keep_and_die(self, moments, n_parts):
-    keep(self, moments, n_parts)
+def keep_and_die(self, moments, n_parts, *, finished=False):
+    keep(self, moments, n_parts, finished=finished)
     if n_parts == {KILLED_AFTER}:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -92,8 +92,8 @@ def interrupted(rows: Any, path: Path, weight: Array | None = None, **parameters
     """Fit until somebody interrupts it after three parts."""
     original = checkpoint.Checkpoint.keep
 
-    def keep_and_stop(self: Any, moments: Any, n_parts: int) -> None:
-        original(self, moments, n_parts)
+    def keep_and_stop(self: Any, moments: Any, n_parts: int, *, finished: bool = False) -> None:
+        original(self, moments, n_parts, finished=finished)
         if n_parts == 3:
             raise KeyboardInterrupt
 
@@ -135,6 +135,40 @@ def test_checkpoint_of_another_pass_is_refused_and_left_alone(table: Path, tmp_p
     with pytest.raises(ValueError, match="no checkpoint of a pass over these files, or they have changed"):
         model(random_state=0).fit(table, checkpoint=kept)
     assert kept.read_bytes() == content
+
+
+def test_other_piece_of_the_same_file_is_refused(tmp_path: Path) -> None:
+    mapped: Any = np.memmap(tmp_path / "rows.dat", dtype=float, mode="w+", shape=X.shape)
+    mapped[:] = X
+    mapped.flush()
+    kept, settings = tmp_path / "pass.npz", {"kernel": RBF(2.0), "inducing": X[:20], "random_state": 0}
+    interrupted(mapped[:1500], kept, **settings)
+    with pytest.raises(ValueError, match="no checkpoint of a pass over these files"):
+        model(**settings).fit(mapped[1500:], checkpoint=kept)
+    shifted: Any = np.memmap(tmp_path / "rows.dat", dtype=float, mode="r", shape=(1500, 3), offset=8 * 3 * 1500)
+    with pytest.raises(ValueError, match="no checkpoint of a pass over these files"):
+        model(**settings).fit(shifted, checkpoint=kept)
+
+
+def test_finished_pass_is_kept_until_inference_is_done(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        def infer(self, *_: Any, **__: Any) -> Any:
+            raise KeyboardInterrupt
+
+    kept = tmp_path / "pass.npz"
+    with pytest.raises(KeyboardInterrupt):
+        model(random_state=0, inference=Failing()).fit(table, checkpoint=kept)
+    counted = count_parts(monkeypatch)
+    model(random_state=0).fit(table, checkpoint=kept)
+    assert counted == []
+    assert not kept.exists()
+
+
+def test_progress_of_a_resumed_pass_counts_what_was_done(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    interrupted(table, tmp_path / "pass.npz", random_state=0)
+    capsys.readouterr()
+    model(random_state=0, verbose=True).fit(table, checkpoint=tmp_path / "pass.npz")
+    assert "moments: 3,000 of 3,000 rows" in capsys.readouterr().err
 
 
 def test_what_is_no_checkpoint_gets_a_sentence(table: Path, tmp_path: Path) -> None:

@@ -145,10 +145,12 @@ def test_weights() -> None:
 
 
 def test_sparse_chunks(reference: GPSSL) -> None:
-    """As AnnData gives them, lazily."""
+    """As AnnData has them, lazily."""
     rows = da.from_array(X, chunks=(900, 4)).map_blocks(sp.csr_array)
     fitted = model().fit(rows)
     assert_same_posterior(fitted, reference)
+    anndata = pytest.importorskip("anndata")
+    assert_same_posterior(model().fit(anndata.AnnData(rows).X), reference)
     np.testing.assert_allclose(fitted.transform(rows).compute(), reference.transform(X), atol=1e-8)
 
 
@@ -161,6 +163,12 @@ def test_results_are_lazy_and_chunked_like_the_rows(reference: GPSSL) -> None:
         assert lazy.chunks == ((1000, 3000, 1000), (3,))
         np.testing.assert_allclose(lazy.compute(), getattr(reference, name)(X), rtol=0, atol=1e-8)
         np.testing.assert_allclose(lazy[1500:1510].compute(), getattr(reference, name)(X[1500:1510]), rtol=0, atol=1e-8)
+
+
+def test_empty_chunks_have_empty_results(reference: GPSSL) -> None:
+    rows = da.from_array(X, chunks=((0, 1, 2999, 0, 2000), 4))
+    for values in (reference.transform(rows), reference.std(rows), reference.sample(rows, 2)):
+        assert values.compute().shape == values.shape
 
 
 def test_lazy_draws_are_the_same_functions_everywhere(client: Any, reference: GPSSL) -> None:
@@ -228,6 +236,14 @@ def test_missing_value_is_named_with_its_partition(name: str) -> None:
         "frame": r"partition 2 \(500 rows\).*row 234 of the part, column 'c'",
     }
     with pytest.raises(ValueError, match=f"(?s)In {places[name]}"):
+        model().fit(rows)
+
+
+def test_missing_value_in_a_sparse_chunk_is_named_with_its_partition() -> None:
+    broken = X.copy()
+    broken[3700, 1] = np.nan
+    rows = da.from_array(broken, chunks=(1000, 4)).map_blocks(sp.csr_array)
+    with pytest.raises(ValueError, match=r"(?s)In partition 3 \(rows 3,000 to 3,999\).*row 3,700, column 1"):
         model().fit(rows)
 
 

@@ -29,6 +29,7 @@ X = RANDOM.standard_normal((5000, 2)) @ RANDOM.standard_normal((2, 4)) + 0.3 * R
         pytest.param(RANDOM.random((1000, 1)), RBF(0.1), id="one column"),
         pytest.param(X, 2.0 * RBF([1.0, 2.0, 3.0, 4.0]), id="scaled"),
         pytest.param(X, Matern(3.0), id="no way of its own"),
+        pytest.param(np.vstack([RANDOM.random((2000, 1)) - 14, 0.8 * RANDOM.random((1200, 1)) + 14]), RBF(2.0), id="two far clusters"),
     ],
 )
 def test_single_precision_is_within_a_thousandth_of_double(rows: Array, kernel: Any) -> None:
@@ -61,3 +62,14 @@ def test_draws_of_rows_in_single_precision_are_too() -> None:
         draws = reference.sample(single, 4)
         assert draws.dtype == np.float32
         np.testing.assert_allclose(draws, reference.sample(single.astype(np.float64), 4), atol=1e-3)
+
+
+def test_draws_through_rows_that_are_remembered() -> None:
+    """Rows close to each other have large and opposite weights, which would multiply rounding errors."""
+    reference = GPSSL(3, max_inducing=60, residual_tolerance=0.05, random_state=0).fit(X)
+    draws = []
+    for dtype in (np.float32, np.float64):
+        functions = reference.draw_functions(3, random_state=1)
+        functions(X[:300].astype(np.float32).astype(dtype))
+        draws.append(functions(X[300:].astype(np.float32).astype(dtype)))
+    np.testing.assert_allclose(draws[0], draws[1], atol=1e-4)

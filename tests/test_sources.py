@@ -80,11 +80,13 @@ def as_parquet(folder: Path) -> str:
 
 
 def as_folder_of_files(folder: Path) -> Path:
-    """Three Parquet files, one of them empty, and one of whole numbers in between."""
+    """Parquet files in the order of their numbers, one of them empty, one with a single row, beside what is no table."""
     (folder / "rows").mkdir()
-    for i, rows in enumerate((FRAME[:1999], FRAME[:0], FRAME[1999:2000], FRAME[2000:])):
-        rows.to_parquet(folder / "rows" / f"part-{i}.parquet", index=False)
-    (folder / "rows" / "README.txt").write_text("not a table")
+    for i, rows in zip((1, 2, 9, 10), (FRAME[:1999], FRAME[:0], FRAME[1999:2000], FRAME[2000:]), strict=True):
+        rows.to_parquet(folder / "rows" / f"part-{i}.parquet")
+    for name in ("README.txt", ".hidden.parquet", "_metadata.parquet"):
+        (folder / "rows" / name).write_text("not a table")
+    (folder / "rows" / "folder.parquet").mkdir()
     return folder / "rows"
 
 
@@ -126,6 +128,7 @@ def test_every_source_gives_the_same_posterior(make: Any, tmp_path: Path, refere
     np.testing.assert_allclose(fitted.transform(source), reference.transform(X), rtol=0, atol=1e-8)
     np.testing.assert_allclose(fitted.std(source), reference.std(X), rtol=0, atol=1e-8)
     assert fitted.score(source) == pytest.approx(reference.score(X), rel=1e-8)
+    np.testing.assert_allclose(fitted.sample(source, 3, random_state=1), reference.sample(X, 3, random_state=1), rtol=0, atol=1e-6)
 
 
 def test_stream_of_batches_gives_the_same_posterior(reference: GPSSL) -> None:
@@ -175,6 +178,52 @@ def test_heads_say_what_to_do_with_files(tmp_path: Path, reference: GPSSL) -> No
     np.testing.assert_allclose(classifier.predict_proba(as_memmap(tmp_path)[:50]), classifier.predict_proba(X[:50]), atol=1e-12)
 
 
+def test_index_of_a_data_frame_is_no_column(tmp_path: Path) -> None:
+    odd = FRAME[FRAME["a"] > 0]
+    odd.to_parquet(tmp_path / "odd.parquet")
+    odd.rename_axis("patient").to_parquet(tmp_path / "named.parquet")
+    for name in ("odd.parquet", "named.parquet"):
+        assert TableFiles(tmp_path / name).names == NAMES
+    assert TableFiles(tmp_path / "named.parquet", columns=["a", "patient"]).names == ["a", "patient"]
+    odd.to_csv(tmp_path / "odd.csv")
+    with pytest.raises(ValueError, match="column without a name; is it an index"):
+        TableFiles(tmp_path / "odd.csv")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (("float32", "int16"), np.float32),
+        (("float32", "float64"), np.float64),
+        (("float16", "float16"), np.float64),
+        (("int8", "bool"), np.float64),
+    ],
+)
+def test_precision_of_a_file_is_that_of_the_data_frame(kinds: tuple[str, str], expected: Any, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": np.arange(9).astype(kinds[0]), "y": np.arange(9).astype(kinds[1])})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    (part,) = TableFiles(tmp_path / "rows.parquet").parts()
+    assert part.rows.dtype == expected
+
+
+def test_file_that_changed_while_it_was_open(tmp_path: Path) -> None:
+    path = Path(as_parquet(tmp_path))
+    rows = TableFiles(path)
+    fitted = model().fit(rows)
+    FRAME[:3000].to_parquet(path)
+    with pytest.raises(ValueError, match="3,000 rows, but there were 5,000"):
+        fitted.transform(rows)
+    np.testing.assert_array_equal(model().fit(rows).inducing_points_, model().fit(FRAME[:3000]).inducing_points_)
+
+
+def test_one_pass_for_the_sample_however_many_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+    original = TableFiles.parts
+    monkeypatch.setattr(TableFiles, "parts", lambda self: passes.append(1) or original(self))  # type: ignore[func-returns-value]
+    GPSSL(2, inducing=700, random_state=0, residual_tolerance=0.5).fit(as_parquet(tmp_path))
+    assert len(passes) == 3, "one for the sample, one for the rows farthest out, one for the moments"
+
+
 def test_some_columns_of_a_file(tmp_path: Path) -> None:
     FRAME.assign(label="red", id=range(N_ROWS)).to_parquet(tmp_path / "labelled.parquet")
     fitted = model().fit(TableFiles(tmp_path / "labelled.parquet", columns=["b", "a"]))
@@ -205,9 +254,13 @@ def test_no_part_is_larger_than_a_part(tmp_path: Path) -> None:
     """Wide sparse rows become dense a few at a time."""
     wide = sp.random_array((2000, 40_000), density=1e-4, rng=0, format="csr")
     assert max(part.rows.nbytes for part in SliceableRows(wide).parts()) <= 5 * part_module.PART_BYTES
-    long = np.zeros((200_000, 30))
-    FRAME.to_parquet(tmp_path / "rows.parquet")
-    assert max(part.rows.nbytes for part in SliceableRows(long).parts()) <= part_module.PART_BYTES
+    long = pd.DataFrame(np.zeros((100_000, 40)), columns=[f"c{i}" for i in range(40)])
+    long.to_parquet(tmp_path / "long.parquet")
+    long.to_csv(tmp_path / "long.csv", index=False)
+    for source in (long.to_numpy(), tmp_path / "long.parquet", tmp_path / "long.csv"):
+        sizes = [part.rows.nbytes for part in open_rows(source).parts()]
+        assert max(sizes) <= part_module.PART_BYTES
+        assert sum(sizes) == 100_000 * 40 * 8
 
 
 def resident_pages(mapped: Any) -> int:
@@ -299,6 +352,10 @@ def test_wrong_names_get_a_sentence(tmp_path: Path) -> None:
         model().fit(tmp_path / "empty")
     with pytest.raises(ValueError, match="columns is empty"):
         TableFiles(path, columns=[])
+    with pytest.raises(ValueError, match="'a' more than once"):
+        TableFiles(path, columns=["a", "a"])
+    with pytest.raises(ValueError, match="through Dask"):
+        model().fit("s3://bucket/rows.parquet")
     with pytest.raises(ValueError, match="no column 'z'; it has a, b, c, d"):
         TableFiles(path, columns=["a", "z"])
     FRAME.rename(columns={"b": "B"}).to_parquet(tmp_path / "other.parquet")
@@ -332,6 +389,18 @@ def test_failed_fit_from_a_file_loses_nothing(tmp_path: Path, reference: GPSSL) 
     with pytest.raises(ValueError, match="NaN"):
         fitted.fit(tmp_path / "bad.csv")
     assert_same_posterior(fitted, reference)
+
+
+def test_arrays_of_other_shapes_get_a_sentence(tmp_path: Path) -> None:
+    for shape in ((30,), (3, 4, 5)):
+        with pytest.raises(ValueError, match=r"2D|dim 3"):
+            model().fit(write_memmap(tmp_path, np.ones(shape)))
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "rows.h5", "w") as file, pytest.raises(TypeError, match="pass one of its datasets"):
+        model().fit(file)
+    (tmp_path / "one.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="One row is too few"):
+        model(kernel=RBF(1.0), inducing=np.eye(2)).fit(tmp_path / "one.csv")
 
 
 # The lengthscale of many rows

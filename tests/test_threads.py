@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from gpssl.threads import map_in_order, map_on_threads, n_blas_threads, one_blas_thread
 
@@ -61,3 +61,32 @@ def test_one_blas_thread_within_itself() -> None:
                 assert n_blas_threads() == 1
             assert n_blas_threads() == 1
         assert n_blas_threads() == 2
+
+
+def test_what_belongs_to_a_thread_is_given_back_to_it() -> None:
+    """OpenMP's limit does, and each thread gets its own back, whoever leaves last."""
+    pools = ThreadpoolController().select(user_api="openmp")
+    if not pools.info():
+        pytest.skip("no OpenMP here")
+    seen: list[list[int]] = []
+
+    def threads() -> list[int]:
+        return [pool["num_threads"] for pool in pools.info()]
+
+    inside, leave = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        before = threads()
+        with one_blas_thread():
+            inside.set()
+            leave.wait()
+        seen.extend([before, threads()])
+
+    before, other = threads(), threading.Thread(target=stay)
+    with one_blas_thread():
+        other.start()
+        inside.wait()
+    assert threads() == before
+    leave.set()
+    other.join()
+    assert seen[0] == seen[1]

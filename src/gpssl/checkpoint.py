@@ -19,7 +19,7 @@ SECONDS_BETWEEN = 10.0
 
 
 class Checkpoint:
-    """The moments of the first parts of some rows, in a file that exists from the first minute of a pass to its end.
+    """The moments of the first parts of some rows, in a file that exists from the first seconds of a pass to the end of the fit.
 
     It belongs to these files, their size and time of change, to the kernel and the inducing points, and to the seed, which it holds,
     so that a pass without a random state of its own is resumed with the same inducing points.
@@ -62,19 +62,24 @@ class Checkpoint:
             return None, 0
         return Moments.from_arrays(self._content), int(self._content["n_parts"])
 
-    def keep(self, moments: Moments, n_parts: int) -> None:
+    def keep(self, moments: Moments, n_parts: int, *, finished: bool = False) -> None:
         """Write them, if the last writing is some seconds ago. The file is always whole: it is written beside itself, then renamed."""
-        if time.monotonic() - self._written < SECONDS_BETWEEN:
+        if time.monotonic() - self._written < SECONDS_BETWEEN and not finished:
             return
-        beside = self.path.with_name(f"{self.path.name}.new")
+        beside = self._beside
         with open(beside, "wb") as file:
             np.savez(file, rows=self._rows.hexdigest(), seed=self._seed, n_parts=n_parts, **moments.to_arrays())
         os.replace(beside, self.path)
         self._written = time.monotonic()
 
     def forget(self) -> None:
-        """The pass is finished: remove the file."""
+        """What was to be learnt is learnt: remove the file."""
         self.path.unlink(missing_ok=True)
+        self._beside.unlink(missing_ok=True)  # where a writing was interrupted
+
+    @property
+    def _beside(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.new")
 
     def _read(self) -> dict[str, Any] | None:
         if not self.path.exists():

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .checked_rows import check_inducing_points, check_rows
 from .checkpoint import Checkpoint
 from .features import Features
-from .inducing import choose_inducing_points, nugget_of_rows, sample_candidates
+from .inducing import choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
 from .inference import Inference
 from .kernels import depends_on_rows, resolve_kernel
 from .moments import Moments, Spectrum, moments_of_rows
@@ -155,6 +155,8 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.moments_ = self._moments(rows, kept)
             self._forget_posterior()
             self._infer()
+            if kept:
+                kept.forget()
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPSSL:
@@ -294,8 +296,16 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Steps of fitting
 
+    @property
+    def _chooses_points(self) -> bool:
+        """Whether inducing points are chosen from the rows, rather than given."""
+        return self.inducing is None or isinstance(self.inducing, Integral | str)
+
     def _choose_features(self, rows: Rows, seed: int | None = None) -> None:
         self._seed = seed_from(self.random_state) if seed is None else seed
+        if self._chooses_points:
+            # The largest sample first: smaller ones, for the kernel, are its beginning.
+            rows.sample(n_candidates(inducing_limits(self, rows.n_rows)[0]), self._seed)
         self.kernel_ = resolve_kernel(kernel_of(self.kernel), rows, self._seed)
         points = self._inducing_points(rows)
         with one_blas_thread():
@@ -304,7 +314,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
 
     def _inducing_points(self, rows: Rows) -> NDArray[Any]:
-        if self.inducing is not None and not isinstance(self.inducing, Integral | str):
+        if not self._chooses_points:
             return check_inducing_points(self.inducing, rows.n_columns, kernel_of(self.kernel))
         n_points, tolerance = inducing_limits(self, rows.n_rows)
         candidates = sample_candidates(self.kernel_, rows, n_points, self._seed)
@@ -378,7 +388,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._check_rows(X, reset=False)
 
     def _check_first_batch(self, rows: Rows) -> None:
-        chosen_from_rows = self.inducing is None or isinstance(self.inducing, Integral | str) or depends_on_rows(kernel_of(self.kernel))
+        chosen_from_rows = self._chooses_points or depends_on_rows(kernel_of(self.kernel))
         if chosen_from_rows and rows.n_rows is not None and rows.n_rows < max(2, self.n_components):
             raise ValueError(
                 f"The first batch chooses lengthscale and inducing points and has n_samples={rows.n_rows}, too few for {self.n_components} "

@@ -33,9 +33,14 @@ class KernelSample(NamedTuple):
     """Whether these are all distinct rows, or a sample of them."""
 
 
+def n_candidates(n_points: int) -> int:
+    """From how many distinct rows to choose so many points."""
+    return max(MIN_CANDIDATES, CANDIDATES_PER_POINT * n_points)
+
+
 def sample_candidates(kernel: Kernel, rows: Rows, n_points: int, seed: int) -> KernelSample:
     """Distinct rows from which to choose `n_points`: all of them while they are few, else a seeded sample."""
-    limit = max(MIN_CANDIDATES, CANDIDATES_PER_POINT * n_points)
+    limit = n_candidates(n_points)
     sample = rows.sample(limit, seed)
     prior_variance = kernel_diagonal(kernel, sample.rows)
     nugget = nugget_of_rows(kernel, sample.rows)

@@ -92,7 +92,8 @@ class Moments:
             raise ValueError("These moments belong to another kernel or other inducing points than this model's.")
         if not self.weight > 1:
             raise ValueError(
-                f"The sample weights sum to {self.weight:.3g}. A weight counts rows (weight 2 is the row twice), so they have "
+                f"One row is too few to learn from, or the sample weights sum to {self.weight:.3g}. "
+                "A weight counts rows (weight 2 is the row twice), so they have "
                 "to sum to more than one; multiply them by the number of rows."
             )
         first = features.whiten(self.first[:, None])[:, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,8 @@ class FunctionDraws:
     ones, are evaluated along a path (`Path`): a function written out for all rows at once, given the known rows, in which random Fourier
     features take the place of the kernel. Its mean is exact; the error of its variances and covariances is that of the features.
 
+    Dask's rows are evaluated in any order and in any process, so they are never remembered: however few, they are evaluated along the path.
+
     Kernels without such features (`gpssl.fourier` has them for the stationary ones) have no path. There, rows beyond the known ones
     are drawn given those, with the right mean and variance, but independently of each other: the same row keeps its value, and only the
     residual correlation among the rows beyond is neglected.
@@ -108,18 +111,25 @@ class FunctionDraws:
         self._frozen = False
         self._outgrown = False
         self._settled: tuple[int, bool] | None = None
+        self._lock = Lock()
 
     def __call__(self, X: Any) -> Any:
         """The value of every function at every row; lazily for Dask. [S, n, J]"""
         rows = self._prepare(X)
+        shape = (self.n_draws, None, self.n_components)
         if rows.are_deferred:
             self.freeze()
-        return rows.map(self._evaluate, (self.n_draws, None, self.n_components))
+        elif not rows.come_at_once and not self._frozen:
+            if len(self._known) + rows.count() <= EXACT_ROWS:
+                return self._evaluate(np.concatenate([part.rows for part in rows.parts()]))
+            self._frozen = self._outgrown = True  # as one batch would do, and not after some of its parts
+        return rows.map(self._evaluate, shape)
 
     def _evaluate(self, rows: NDArray[Any]) -> Array:
         hashes = hash_rows(rows, self._seed)
-        if not self._frozen:
-            self._remember(rows, hashes)
+        with self._lock:
+            if not self._frozen:
+                self._remember(rows, hashes)
         places = self._known.places(hashes)
         known = places >= 0
         if known.all():
@@ -160,8 +170,12 @@ class FunctionDraws:
         return self._by_function(values)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the path, which follows from the rest."""
-        return {name: value for name, value in self.__dict__.items() if name != "_path"}
+        """Without the path, which follows from the rest, and the lock, which belongs to this process."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_path", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = Lock()
 
     def _by_function(self, values: Array) -> Array:
         """[n, S J] → [S, n, J]"""
@@ -215,7 +229,7 @@ class FunctionDraws:
 
     def _at_known(self, X: NDArray[Any], places: NDArray[np.intp]) -> Array:
         """The functions at rows that are remembered. [n, S J]"""
-        return self._features.project(X, self._directions) + self._known.factor[places] @ self._known.noise
+        return self._features.project(X, self._directions) + self._known.residuals[places]
 
     # Rows beyond
 
@@ -257,6 +271,11 @@ class KnownRows:
         """Before the first row."""
         empty = np.empty(0)
         return cls(None, np.empty(0, np.uint64), np.empty((n_points, 0)), np.empty((0, 0)), empty, np.empty((0, n_functions)))
+
+    @cached_property
+    def residuals(self) -> Array:
+        """e(K), for each function. [n, S J]"""
+        return self.factor @ self.noise
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -342,11 +361,14 @@ class Path:
 
         def fill(block: slice) -> None:
             rows = X[block]
-            values = self.features.columns(rows) @ self.inducing_weights
+            # Known rows lie close to each other, so that their weights are large and opposite, as are then the inducing points': rounding
+            # errors of single precision would be multiplied by them.
+            columns_of = rows if self.known_columns is None else in_double_precision(rows)
+            values = self.features.columns(columns_of) @ self.inducing_weights
             values += self.fourier(rows) @ weights
             if self.known_columns is not None:
                 columns = np.empty((len(rows), len(self.known_weights)))
-                self.known_columns(rows, columns)
+                self.known_columns(columns_of, columns)
                 values += columns @ self.known_weights
             if self.fourier.nugget > 0:
                 values += np.sqrt(self.fourier.nugget) * hash_normals(hashes[block], values.shape[1])

@@ -21,7 +21,7 @@ class Progress:
         self.enabled = enabled
         self.unit = unit
         self.stream = stream if stream is not None else sys.stderr
-        self.done = 0
+        self.done = self._skipped = 0
         self._started = self._shown = time.perf_counter()
         self._lock = threading.Lock()
 
@@ -38,6 +38,11 @@ class Progress:
                 self._shown = now
                 self._write(now, end="\r" if self.stream.isatty() else "\n")
 
+    def skip(self, count: int) -> None:
+        """So many were done before: they count as done, but not for the speed."""
+        self.done += count
+        self._skipped += count
+
     def finish(self) -> None:
         """Print the final count."""
         if self.enabled:
@@ -45,7 +50,7 @@ class Progress:
 
     def _write(self, now: float, *, end: str) -> None:
         seconds = max(now - self._started, 1e-9)
-        rate = self.done / seconds
+        rate = (self.done - self._skipped) / seconds
         text = f"{self.task}: {self.done:,} {self.unit}, {_number(rate)} {self.unit}/s"
         if self.total is not None:
             left = (self.total - self.done) / rate if rate > 0 else float("inf")

@@ -27,7 +27,7 @@ class _OneBlasThread:
 
     A limiter of threadpoolctl gives back what it found when it was made, and lets one thread at a time set limits. Of two that overlap in
     two threads, the first to leave would lift the limit, and the second would put it back for good. So every limiter gives back one thread,
-    but that of the last one out, which gives back what the first one in found.
+    but that of the last one out, which gives back what the first one in found. What a limiter gives back is not public: a test watches it.
     """
 
     def __init__(self) -> None:
@@ -48,8 +48,14 @@ class _OneBlasThread:
         with self._lock:
             self._users -= 1
             limiter = self._limiters().pop()
-            limiter._original_info = [{**pool, "num_threads": 1} for pool in self._found] if self._users else self._found
+            limiter._original_info = [self._give_back(*pools) for pools in zip(self._found, limiter._original_info, strict=True)]
             limiter.__exit__(*exception)
+
+    def _give_back(self, found: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+        """What to restore of one pool. OpenMP's limit belongs to the thread, so there each limiter is right by itself."""
+        if own["user_api"] == "openmp":
+            return own
+        return {**own, "num_threads": 1} if self._users else found
 
     def _limiters(self) -> list[Any]:
         """Those of this thread, the innermost last."""
@@ -68,7 +74,7 @@ def one_blas_thread() -> _OneBlasThread:
 
 def n_blas_threads() -> int:
     """How many threads BLAS would use now."""
-    return max((pool["num_threads"] for pool in _thread_pools().info()), default=1)
+    return max((pool["num_threads"] for pool in _thread_pools().info() if pool["user_api"] == "blas"), default=1)
 
 
 def map_on_threads(function: Callable[[slice], Result], parts: Sequence[slice]) -> list[Result]:

@@ -42,16 +42,10 @@ class DaskRows(Rows):
         (_check_columns if self.is_frame else _check_chunks)(X)
         self.X = X
         self.n_columns = len(X.columns) if self.is_frame else int(X.shape[1])
-        self.names = [str(name) for name in X.columns] if self.is_frame else None
+        named = self.is_frame and all(isinstance(name, str) for name in X.columns)
+        self.names = list(X.columns) if named else None
+        self._frame_lengths: list[int] | None = None
         self.n_rows = None if self.is_frame else int(X.shape[0])
-
-    def parts(self) -> Iterator[Part]:
-        """The chunks, one after the other, in this process."""
-        first = 0
-        for chunk in self._chunks():
-            rows = _as_rows(chunk.compute())
-            yield from _parts_of_chunk(rows, self.weight_of(first, rows.shape[0]), "the chunk", first)
-            first += rows.shape[0]
 
     def reduce(
         self,
@@ -111,10 +105,11 @@ class DaskRows(Rows):
             return [int(length) for length in self.X.chunks[0]]
         if self.sample_weight is None:
             return [None] * len(chunks)
-        # Dask may have merged partitions on the way to these chunks: what counts is theirs.
-        lengths = [int(length) for length in dask.compute(*[_delayed(len)(chunk) for chunk in chunks])]
-        self.check_weights_are_as_many(sum(lengths))
-        return lengths
+        if self._frame_lengths is None:
+            # Dask may have merged partitions on the way to these chunks: what counts is theirs.
+            self._frame_lengths = [int(length) for length in dask.compute(*[_delayed(len)(chunk) for chunk in chunks])]
+            self.check_weights_are_as_many(sum(self._frame_lengths))
+        return self._frame_lengths
 
 
 def is_dask_array(X: Any) -> bool:
@@ -166,7 +161,7 @@ def _as_rows(chunk: Any) -> Any:
 def _parts_of_chunk(rows: Any, weight: Array, place: str, first: int | None) -> Iterator[Part]:
     """A chunk whole where it is dense, in dense parts where it is sparse."""
     if issparse(rows):
-        yield from SliceableRows(rows, weight).parts()
+        yield from SliceableRows(rows, weight, place=place, first=first).parts()
     elif rows.shape[0] > 0:
         yield Part(check_part(rows, place, first), weight)
 
@@ -201,9 +196,10 @@ def _evaluate(
     """`function` at the rows of a chunk."""
     rows = _as_rows(chunk)
     with one_blas_thread():
+        place = f"partition {block_id[axis] if block_id else 0}"
         if not issparse(rows):
-            return function(check_part(rows, f"partition {block_id[axis] if block_id else 0}"))
-        pieces = [function(part.rows) for part in SliceableRows(rows).parts()]
+            return function(check_part(rows, place))
+        pieces = [function(part.rows) for part in SliceableRows(rows, place=place, first=None).parts()]
         return np.concatenate(pieces, axis=axis) if pieces else function(rows.toarray())
 
 

@@ -30,6 +30,8 @@ def open_rows(X: Any, sample_weight: Array | None = None) -> Rows:
     if is_dask_array(X) or is_dask_frame(X):
         return DaskRows(X, sample_weight)
     if _is_anndata(X):
+        if X.X is None:
+            raise ValueError("This AnnData object has no X. Pass the matrix to learn from, such as adata.layers[...] or adata.obsm[...].")
         rows = open_rows(X.X, sample_weight)
         rows.names = [str(name) for name in X.var_names]
         return rows
@@ -41,6 +43,8 @@ def open_rows(X: Any, sample_weight: Array | None = None) -> Rows:
 
 
 def _open_stored(X: Any, sample_weight: Array | None) -> Rows:
+    if not hasattr(X, "shape"):
+        raise TypeError(f"{type(X).__name__} is no array of rows and columns: pass one of its datasets.")
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got one of shape {tuple(X.shape)} instead. Reshape your data: rows and columns.")
     if getattr(X, "format", "csr") == "csc":

@@ -51,9 +51,9 @@ def _first_that_is_not_finite(rows: Any, first: int | None, names: Sequence[str]
         values = np.asarray(rows, dtype=np.float64)
     except (ValueError, TypeError):
         return ""
-    bad_rows, bad_columns = np.nonzero(~np.isfinite(values))
-    if len(bad_rows) == 0:
+    if values.ndim != 2 or np.isfinite(values).all():
         return ""
+    bad_rows, bad_columns = np.nonzero(~np.isfinite(values))
     names = getattr(rows, "columns", names)
     column = bad_columns[0] if names is None else repr(names[bad_columns[0]])
     row = f"row {bad_rows[0]:,} of the part" if first is None else f"row {first + bad_rows[0]:,}"

@@ -32,15 +32,30 @@ class SliceableRows(Rows):
         One for each row.
     checked
         Whether X is known to hold finite numbers, or objects. Otherwise each part is checked when it is read.
+    place, first
+        For errors: what X is called, and the position of its first row in a larger table, or None.
     """
 
-    def __init__(self, X: Any, sample_weight: Array | None = None, *, checked: bool = False) -> None:
+    def __init__(
+        self, X: Any, sample_weight: Array | None = None, *, checked: bool = False, place: str = "the part", first: int | None = 0
+    ) -> None:
         super().__init__(sample_weight)
         self.X = X
         self.n_rows = int(X.shape[0])
         self.n_columns = int(X.shape[1]) if len(X.shape) > 1 else 1
         self.checked = checked
-        self.identity = _identity(X)
+        self.place, self.first = place, first
+        self.come_at_once = checked and isinstance(X, np.ndarray) and not isinstance(X, np.memmap)
+
+    @property
+    def identity(self) -> str | None:
+        """File, size, time of change and place in the file of a mapped array."""
+        filename = getattr(self.X, "filename", None) if isinstance(self.X, np.memmap) else None
+        if not filename:
+            return None
+        state = os.stat(filename)
+        layout = f"{self.X.dtype} {self.X.shape} {self.X.strides} {_position(self.X)} {MIN_PARTS} {MIN_ROWS}"
+        return f"{os.path.abspath(filename)} {state.st_size} {state.st_mtime_ns} {layout}"
 
     def parts(self) -> Iterator[Part]:
         """Slices of the rows, dense."""
@@ -50,23 +65,21 @@ class SliceableRows(Rows):
             rows = self.X[block]
             rows = rows.toarray() if issparse(rows) else np.asarray(rows)
             if not self.checked:
-                rows = check_part(rows, "the part", block.start)
+                rows = check_part(rows, self.place, None if self.first is None else self.first + block.start)
             yield Part(rows, self.weight_of(block.start, len(rows)))
             _release_pages(self.X)
 
     def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
         """As for all rows; what is in memory is given to the function as a whole."""
-        in_memory = self.checked and isinstance(self.X, np.ndarray) and not isinstance(self.X, np.memmap)
-        return function(self.X) if in_memory else super().map(function, shape)
+        return function(self.X) if self.come_at_once else super().map(function, shape)
 
 
-def _identity(X: Any) -> str | None:
-    """File, size and time of change of a mapped array."""
-    filename = getattr(X, "filename", None) if isinstance(X, np.memmap) else None
-    if not filename:
-        return None
-    state = os.stat(filename)
-    return f"{os.path.abspath(filename)} {state.st_size} {state.st_mtime_ns} {X.dtype} {X.shape} {X.strides}"
+def _position(X: Any) -> int:
+    """Where in its file a mapped array, or a piece of one, begins."""
+    whole = X
+    while isinstance(whole.base, np.memmap):
+        whole = whole.base
+    return int(whole.offset + X.__array_interface__["data"][0] - whole.__array_interface__["data"][0])
 
 
 def _release_pages(X: Any) -> None:

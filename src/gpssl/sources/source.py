@@ -31,12 +31,8 @@ class Keeper(Protocol):
         """The summary kept, and of how many parts it is; None and 0 where there is none."""
         ...
 
-    def keep(self, summary: Any, n_parts: int) -> None:
-        """The summary of the first `n_parts` parts."""
-        ...
-
-    def forget(self) -> None:
-        """The pass is finished."""
+    def keep(self, summary: Any, n_parts: int, *, finished: bool = False) -> None:
+        """The summary of the first `n_parts` parts, which are all if the pass is finished."""
         ...
 
 
@@ -52,14 +48,23 @@ class Rows:
     """None where only reading them tells."""
     names: list[str] | None = None
     """Of the columns, where they have names."""
+    come_at_once: bool = False
+    """Whether `map` calls the function once, with all rows."""
     are_deferred: bool = False
     """Whether `map` returns before the function has been called, which may then happen in any order and in other processes."""
-    identity: str | None = None
-    """Tells the rows in these files from others, for a pass that is resumed; None for rows that are not in files."""
 
     def __init__(self, sample_weight: Array | None = None) -> None:
         self.sample_weight = sample_weight
-        self._sample: tuple[int, int, DistinctRows] | None = None
+        self._sample: tuple[int, str | None, int, DistinctRows] | None = None
+
+    @property
+    def identity(self) -> str | None:
+        """Tells the rows in these files, as they are now, from others, for a pass that is resumed; None for rows that are not in files."""
+        return None
+
+    def count(self) -> int:
+        """The number of rows, by reading them if need be."""
+        return sum(len(part.rows) for part in self.parts()) if self.n_rows is None else self.n_rows
 
     def weighted(self, sample_weight: Array) -> Rows:
         """The same rows with these weights."""
@@ -87,7 +92,10 @@ class Rows:
         def count_and_summarise(part: Part) -> tuple[int, Summary]:
             return len(part.rows), summarise(part)
 
-        parts = islice(self.parts(), n_parts, None)
+        parts = self.parts()
+        for part in islice(parts, n_parts):
+            if progress:
+                progress.skip(len(part.rows))
         for n_rows, summary in map_in_order(count_and_summarise, parts, n_threads=n_threads):
             total = summary if total is None else combine(total, summary)
             n_parts += 1
@@ -96,7 +104,7 @@ class Rows:
             if keeper:
                 keeper.keep(total, n_parts)
         if keeper:
-            keeper.forget()
+            keeper.keep(total, n_parts, finished=True)
         if progress:
             progress.finish()
         if total is None:
@@ -108,7 +116,8 @@ class Rows:
         axis = shape.index(None)
         if self.n_rows is None:
             pieces = [function(part.rows) for part in self.parts()]
-            return np.concatenate(pieces, axis=axis) if pieces else np.empty([size or 0 for size in shape])
+            self._check_number_of_rows(sum(piece.shape[axis] for piece in pieces))
+            return np.concatenate(pieces, axis=axis)
         out: NDArray[Any] | None = None
         done = 0
         for part in self.parts():
@@ -117,18 +126,26 @@ class Rows:
                 out = np.empty([self.n_rows if size is None else size for size in shape], dtype=values.dtype)
             out[(slice(None),) * axis + (slice(done, done + len(part.rows)),)] = values
             done += len(part.rows)
-        return np.empty([size or 0 for size in shape]) if out is None else out
+        self._check_number_of_rows(done)
+        return out
+
+    def _check_number_of_rows(self, n_rows: int) -> None:
+        if n_rows == 0:
+            raise ValueError("Found 0 rows; at least 1 is needed.")
+        if self.n_rows not in (None, n_rows):
+            raise ValueError(f"There are {n_rows:,} rows, but there were {self.n_rows:,} when they were opened: open them again.")
 
     def sample(self, limit: int, seed: int) -> DistinctRows:
         """At most `limit` distinct rows and their weights: the same ones for any order of the rows and any parts.
 
         A smaller sample is the beginning of a larger one, so one pass serves the kernel and the choice of inducing points.
         """
-        if self._sample is None or self._sample[0] != seed or self._sample[1] < limit:
+        identity = self.identity
+        if self._sample is None or self._sample[:2] != (seed, identity) or self._sample[2] < limit:
             n_kept = max(limit, SAMPLE_ROWS)
             summarise = partial(_sample_of_part, limit=n_kept, seed=seed)
-            self._sample = (seed, n_kept, self.reduce(summarise, partial(merge_distinct_rows, limit=n_kept)))
-        sample = self._sample[2]
+            self._sample = (seed, identity, n_kept, self.reduce(summarise, partial(merge_distinct_rows, limit=n_kept)))
+        sample = self._sample[3]
         return DistinctRows(sample.rows[:limit], sample.weight[:limit], sample.hashes[:limit])
 
     def check_weights_are_as_many(self, n_rows: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = (".parquet", ".pq")
-CSV = (".csv", ".csv.gz", ".csv.bz2", ".tsv", ".tsv.gz")
+TSV = (".tsv", ".tsv.gz", ".tsv.bz2")
+CSV = (".csv", ".csv.gz", ".csv.bz2", *TSV)
 CSV_BLOCK_BYTES = 4 * 2**20
 READ_BUFFER_BYTES = 2**20
 
@@ -53,17 +56,20 @@ class TableFiles(Rows):
         super().__init__(sample_weight)
         self.files = _find_files(path)
         self.columns = None if columns is None else list(columns)
-        if self.columns == []:
-            raise ValueError("columns is empty: name at least one, or leave it out for all.")
+        if self.columns is not None:
+            _check_choice(self.columns)
         schemas = self._schemas()
         self.names = list(schemas[0].names)
         self.n_columns = len(self.names)
-        in_single_precision = all(str(kind) in ("float", "halffloat") for schema in schemas for kind in schema.types)
-        self._dtype = np.float32 if in_single_precision else np.float64
+        self._dtype = _common_dtype(schemas)
         self.n_rows = self._count_rows()
-        states = [os.stat(file) for file in self.files]
-        identities = [f"{file.resolve()} {state.st_size} {state.st_mtime_ns}" for file, state in zip(self.files, states, strict=True)]
-        self.identity = "\n".join([*identities, *self.names])
+
+    @property
+    def identity(self) -> str:
+        """The files with size and time of change, the columns, and how the rows are cut."""
+        states = [(file.resolve(), os.stat(file)) for file in self.files]
+        files = [f"{file} {state.st_size} {state.st_mtime_ns}" for file, state in states]
+        return "\n".join([*files, *(self.names or []), str(CSV_BLOCK_BYTES)])
 
     def parts(self) -> Iterator[Part]:
         """The batches of each file, as arrays."""
@@ -86,7 +92,7 @@ class TableFiles(Rows):
 
     def _file_schema(self, file: Path) -> pa.Schema:
         if _is_parquet(file):
-            schema = _open_parquet(file).schema_arrow
+            schema = _without_index(_open_parquet(file).schema_arrow, keep=self.columns or [])
         else:
             with _open_csv(file) as reader:
                 schema = reader.schema
@@ -168,7 +174,7 @@ def _open_csv(file: Path, numbers: Sequence[str] | None = None) -> Any:
         return csv.open_csv(
             file,
             read_options=csv.ReadOptions(block_size=CSV_BLOCK_BYTES, use_threads=False),
-            parse_options=csv.ParseOptions(delimiter="\t" if ".tsv" in file.suffixes else ","),
+            parse_options=csv.ParseOptions(delimiter="\t" if file.name.lower().endswith(TSV) else ","),
             convert_options=convert,
         )
 
@@ -180,7 +186,7 @@ def _is_parquet(file: Path) -> bool:
 def _find_files(path: Any) -> list[Path]:
     """The files that are meant, or a sentence."""
     paths = list(path) if isinstance(path, list | tuple) else [path]
-    files = [file for one in paths for file in _expand(os.fspath(one))]
+    files = [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
     unknown = [file for file in files if not file.name.lower().endswith((*PARQUET, *CSV))]
     if unknown:
         raise ValueError(f"{unknown[0]} is neither a Parquet nor a CSV file by its name; known are {', '.join((*PARQUET, *CSV))}.")
@@ -189,16 +195,46 @@ def _find_files(path: Any) -> list[Path]:
 
 def _expand(path: str) -> list[Path]:
     if os.path.isdir(path):
-        files = [Path(path, name) for name in sorted(os.listdir(path)) if name.lower().endswith((*PARQUET, *CSV))]
+        files = [file for file in Path(path).iterdir() if _is_file_name(file.name) and file.is_file() and file.name[0] not in "._"]
         if not files:
-            raise FileNotFoundError(f"The folder {path} has no Parquet or CSV files.")
-        return files
+            raise FileNotFoundError(
+                f"The folder {path} has no Parquet or CSV files. For folders in folders: dask.dataframe.read_parquet({path!r})."
+            )
+        return sorted(files, key=_in_natural_order)
     if os.path.exists(path):
         return [Path(path)]
-    files = [Path(name) for name in sorted(glob.glob(path))]
+    if "://" in path:
+        raise ValueError(f"{path} is no file on this machine. Read it through Dask: dask.dataframe.read_parquet({path!r}).")
+    files = sorted((Path(name) for name in glob.glob(path)), key=_in_natural_order)
     if not files:
         raise FileNotFoundError(f"There is no file {path!r}.")
     return files
+
+
+def _in_natural_order(file: Path) -> list[tuple[int, str]]:
+    """part-2 before part-10, as Dask has it."""
+    pieces = re.split(r"(\d+)", str(file))
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
+
+
+def _common_dtype(schemas: Sequence[pa.Schema]) -> type[np.floating[Any]]:
+    """That of an array of all columns, if it is single or double precision, and double otherwise: as scikit-learn has it."""
+    kinds = [np.dtype(kind.to_pandas_dtype()) for schema in schemas for kind in schema.types if str(kind) != "null"]
+    return np.float32 if kinds and np.result_type(*kinds) == np.float32 else np.float64
+
+
+def _without_index(schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
+    """Without the columns that pandas and Dask write for a data frame's index, unless they are asked for."""
+    index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
+    return _arrow().schema([field for field in schema if field.name not in index or field.name in keep])
+
+
+def _check_choice(columns: Sequence[str]) -> None:
+    if not columns:
+        raise ValueError("columns is empty: name at least one, or leave it out for all.")
+    repeated = [name for name, count in Counter(columns).items() if count > 1]
+    if repeated:
+        raise ValueError(f"columns has {repeated[0]!r} more than once.")
 
 
 def _difference(names: Sequence[str], others: Sequence[str]) -> str:
@@ -207,7 +243,9 @@ def _difference(names: Sequence[str], others: Sequence[str]) -> str:
 
 
 def _check_names(names: Sequence[str], file: Path) -> None:
-    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if "" in names:
+        raise ValueError(f"{file} has a column without a name; is it an index? Write it without (index=False), or give it a name.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(f"{file} has more than one column named {repeated[0]!r}: rename one of them.")
     if not _is_parquet(file) and all(_is_number(name) for name in names):
@@ -229,5 +267,5 @@ def _check_numbers(schema: pa.Schema, file: Path) -> None:
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)):
             raise ValueError(
                 f"Column {field.name!r} of {file} holds {kind}, not numbers. Encode it (for example with OneHotEncoder), or name the "
-                "columns to use: gpssl.sources.TableFiles(path, columns=[...])."
+                "columns to use: gpssl.sources.TableFiles(path, columns=[...]). CSV files have commas between columns, TSV files tabs."
             )
