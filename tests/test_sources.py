@@ -13,36 +13,28 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
-from sklearn.gaussian_process.kernels import RBF
 
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.kernels import NeighborRBF
 from gpssl.sources import SliceableRows, TableFiles, open_rows
 from gpssl.sources import part as part_module
+from row_files import (
+    FRAME,
+    N_ROWS,
+    NAMES,
+    X,
+    as_compressed_tsv,
+    as_csv,
+    as_folder_of_files,
+    as_hdf5,
+    as_memmap,
+    as_parquet,
+    assert_same_posterior,
+    model,
+    write_memmap,
+)
 
 Array = NDArray[np.float64]
-
-N_ROWS = 5000
-NAMES = ["a", "b", "c", "d"]
-
-
-def make_table() -> Array:
-    """More rows than any sample has, of which some are far out, some occur twice, and a third of the entries are zero."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((N_ROWS, 2)) @ rng.standard_normal((2, 4)) + 0.3 * rng.standard_normal((N_ROWS, 4))
-    X[rng.random(X.shape) < 1 / 3] = 0.0
-    X[:3] *= 4
-    X[3:100] = X[:97]
-    return X
-
-
-X = make_table()
-X.setflags(write=False)
-FRAME = pd.DataFrame(X, columns=NAMES)
-
-
-def model(**parameters: Any) -> GPSSL:
-    return GPSSL(3, max_inducing=60, residual_tolerance=0.05, random_state=0, **parameters)
 
 
 @pytest.fixture(scope="module")
@@ -50,59 +42,10 @@ def reference() -> GPSSL:
     return model().fit(X)
 
 
-def assert_same_posterior(one: GPSSL, other: GPSSL) -> None:
-    np.testing.assert_array_equal(one.inducing_points_, other.inducing_points_)
-    rows = [FRAME[::50] if hasattr(fitted, "feature_names_in_") else X[::50] for fitted in (one, other)]
-    np.testing.assert_allclose(one.transform(rows[0]), other.transform(rows[1]), rtol=0, atol=1e-8)
-    np.testing.assert_allclose(one.std(rows[0]), other.std(rows[1]), rtol=0, atol=1e-8)
-
-
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are read in many parts."""
     monkeypatch.setattr(part_module, "PART_ROWS", (1, 300))
-
-
-def write_memmap(folder: Path, rows: NDArray[Any], mode: Any = "r") -> Any:
-    mapped: Any = np.memmap(folder / "rows.dat", dtype=rows.dtype, mode="w+", shape=rows.shape)
-    mapped[:] = rows
-    mapped.flush()
-    return np.memmap(folder / "rows.dat", dtype=rows.dtype, mode=mode, shape=rows.shape)
-
-
-def as_memmap(folder: Path) -> Any:
-    return write_memmap(folder, X)
-
-
-def as_parquet(folder: Path) -> str:
-    FRAME.to_parquet(folder / "rows.parquet", row_group_size=700)
-    return str(folder / "rows.parquet")
-
-
-def as_folder_of_files(folder: Path) -> Path:
-    """Parquet files in the order of their numbers, one of them empty, one with a single row, beside what is no table."""
-    (folder / "rows").mkdir()
-    for i, rows in zip((1, 2, 9, 10), (FRAME[:1999], FRAME[:0], FRAME[1999:2000], FRAME[2000:]), strict=True):
-        rows.to_parquet(folder / "rows" / f"part-{i}.parquet")
-    for name in ("README.txt", ".hidden.parquet", "_metadata.parquet"):
-        (folder / "rows" / name).write_text("not a table")
-    (folder / "rows" / "folder.parquet").mkdir()
-    return folder / "rows"
-
-
-def as_csv(folder: Path) -> Path:
-    FRAME.to_csv(folder / "rows.csv", index=False)
-    return folder / "rows.csv"
-
-
-def as_compressed_tsv(folder: Path) -> Path:
-    FRAME.to_csv(folder / "rows.tsv.gz", index=False, sep="\t")
-    return folder / "rows.tsv.gz"
-
-
-def as_hdf5(folder: Path) -> Any:
-    h5py = pytest.importorskip("h5py")
-    return h5py.File(folder / "rows.h5", "w").create_dataset("X", data=X)
 
 
 SOURCES = [
@@ -303,104 +246,6 @@ def test_parts_of_different_types_are_one_table(tmp_path: Path) -> None:
         rows[300 * i : 300 * (i + 1)].astype(kind).to_parquet(tmp_path / f"{i}.parquet")
     fitted, expected = GPSSL(3, random_state=0).fit(tmp_path), GPSSL(3, random_state=0).fit(rows)
     np.testing.assert_allclose(fitted.transform(rows), expected.transform(rows), atol=1e-8)
-
-
-# What cannot be read gets a sentence
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_missing_value_is_named_with_its_place(tmp_path: Path) -> None:
-    broken = FRAME.copy()
-    broken.loc[1234, "c"] = np.nan
-    broken.to_parquet(tmp_path / "rows.parquet")
-    broken.to_csv(tmp_path / "rows.csv", index=False)
-    mapped = write_memmap(tmp_path, broken.to_numpy())
-    for source, column in ((tmp_path / "rows.parquet", "'c'"), (tmp_path / "rows.csv", "'c'"), (mapped, "2")):
-        with pytest.raises(ValueError, match=rf"(?s)rows [\d,]+ to [\d,]+\).*NaN.*row 1,234, column {column}"):
-            model().fit(source)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a,b\n1,2\n3,x\n", "not numbers"),
-        ("a,b\n1,2\n3\n", "cannot be read as a table"),
-        ("a,b\n" + "1,2\n" * 1_200_000 + "3,x\n", "cannot be read as a table of numbers"),
-        ("", "cannot be read as a table"),
-        ("a,b\n", "0 rows"),
-        ("1,2\n3,4\n5,6\n", "first line of .* holds numbers"),
-        ("a,a\n3,4\n5,6\n", "more than one column named 'a'"),
-    ],
-    ids=["text", "short line", "text at the end", "empty", "header only", "no header", "same name twice"],
-)
-@pytest.mark.parametrize("kernel", [None, RBF(1.0)], ids=["default", "RBF"])
-def test_bad_files_get_a_sentence(tmp_path: Path, content: str, message: str, kernel: Any) -> None:
-    path = tmp_path / "bad.csv"
-    path.write_text(content)
-    with pytest.raises(ValueError, match=message):
-        model(kernel=kernel).fit(path)
-
-
-def test_wrong_names_get_a_sentence(tmp_path: Path) -> None:
-    path = as_parquet(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no file"):
-        model().fit(tmp_path / "absent.parquet")
-    with pytest.raises(ValueError, match="neither a Parquet nor a CSV"):
-        model().fit(__file__)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="no Parquet or CSV files"):
-        model().fit(tmp_path / "empty")
-    with pytest.raises(ValueError, match="columns is empty"):
-        TableFiles(path, columns=[])
-    with pytest.raises(ValueError, match="'a' more than once"):
-        TableFiles(path, columns=["a", "a"])
-    with pytest.raises(ValueError, match="through Dask"):
-        model().fit("s3://bucket/rows.parquet")
-    with pytest.raises(ValueError, match="no column 'z'; it has a, b, c, d"):
-        TableFiles(path, columns=["a", "z"])
-    FRAME.rename(columns={"b": "B"}).to_parquet(tmp_path / "other.parquet")
-    with pytest.raises(ValueError, match=r"other columns than.*'b' instead of 'B'"):
-        TableFiles(str(tmp_path / "*.parquet"))
-    (tmp_path / "damaged.parquet").write_bytes(Path(path).read_bytes()[:500])
-    with pytest.raises(ValueError, match="cannot be read as a table"):
-        model().fit(tmp_path / "damaged.parquet")
-
-
-def test_weights_that_do_not_fit_get_a_sentence(tmp_path: Path) -> None:
-    path = as_csv(tmp_path)
-    with pytest.raises(ValueError, match="sample_weight has 10 entries, fewer"):
-        model(kernel=RBF(1.0)).fit(path, sample_weight=np.ones(10))
-    with pytest.raises(ValueError, match="sample_weight has 5,001 entries, but there are 5,000 rows"):
-        model(kernel=RBF(1.0)).fit(path, sample_weight=np.ones(N_ROWS + 1))
-    with pytest.raises(ValueError, match="a weight for each row"):
-        model().fit(path, sample_weight=2.0)
-    with pytest.raises(ValueError, match="Negative values"):
-        model().fit(path, sample_weight=-np.ones(N_ROWS))
-
-
-def test_all_rows_as_inducing_points_of_a_file_that_does_not_say_how_many(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="needs to know the number of rows"):
-        GPSSL(2, inducing="all").fit(as_csv(tmp_path))
-
-
-def test_failed_fit_from_a_file_loses_nothing(tmp_path: Path, reference: GPSSL) -> None:
-    fitted = model().fit(X)
-    (tmp_path / "bad.csv").write_text("a,b,c,d\n1,2,3,4\n1,,3,4\n")
-    with pytest.raises(ValueError, match="NaN"):
-        fitted.fit(tmp_path / "bad.csv")
-    assert_same_posterior(fitted, reference)
-
-
-def test_arrays_of_other_shapes_get_a_sentence(tmp_path: Path) -> None:
-    for shape in ((30,), (3, 4, 5)):
-        with pytest.raises(ValueError, match=r"2D|dim 3"):
-            model().fit(write_memmap(tmp_path, np.ones(shape)))
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "rows.h5", "w") as file, pytest.raises(TypeError, match="pass one of its datasets"):
-        model().fit(file)
-    (tmp_path / "one.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="One row is too few"):
-        model(kernel=RBF(1.0), inducing=np.eye(2)).fit(tmp_path / "one.csv")
 
 
 # The lengthscale of many rows
