@@ -19,9 +19,18 @@ from .checkpoint import Checkpoint
 from .features import Features
 from .inducing import choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
 from .inference import Inference
-from .kernels import depends_on_rows, resolve_kernel
+from .kernels import resolve_kernel
 from .moments import Moments, Spectrum, moments_of_rows
-from .parameters import check_changes, check_parameters, inducing_limits, kernel_of, method_of, objective_of
+from .parameters import (
+    check_changes,
+    check_first_batch,
+    check_parameters,
+    chooses_points,
+    inducing_limits,
+    kernel_of,
+    method_of,
+    objective_of,
+)
 from .posterior import FunctionDraws, Posterior
 from .progress import Progress, announce
 from .sources import Rows
@@ -32,8 +41,6 @@ Array = NDArray[np.float64]
 
 RESIDUAL_SLACK = 1.5
 """Of the tolerance, before a warning: where a sample of rows stands for all, it is met on the sample."""
-
-NUGGET_SAMPLE = 512
 
 
 class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -142,10 +149,9 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: str | PathLike[str] | None = None) -> GPSSL:
         """Learn from unlabelled rows; `y` is ignored. Weight 2 is the row twice.
 
-        Besides arrays and data frames, X may be sparse, a `numpy.memmap`, a Dask array or data frame, a path to Parquet or CSV files,
-        `gpssl.sources.TableFiles` to choose among their columns, an AnnData object or its X, in memory or not: these are read in
-        parts, and never held as a whole. With `checkpoint`, a file name, a long pass over files leaves its moments there as it goes;
-        the same call goes on from them after an interruption. The file is removed at the end.
+        Besides arrays and data frames, X may be sparse, a `numpy.memmap`, a path to Parquet or CSV files or a `gpssl.sources.TableFiles`, a
+        Dask array or data frame, AnnData or its X: these are read in parts, and never held as a whole. With `checkpoint`, a file name, a
+        pass over files leaves its moments there as it goes; after an interruption, the same call goes on from them.
         """
         check_parameters(self)
         with unchanged_on_failure(self):
@@ -170,7 +176,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         with unchanged_on_failure(self):
             rows = self._check_rows(X, reset=first, sample_weight=sample_weight)
             if first:
-                self._check_first_batch(rows)
+                check_first_batch(self, rows.n_rows)
                 self._choose_features(rows)
             moments = self._moments(rows)
             self.moments_ = moments if first else self.moments_ + moments
@@ -206,7 +212,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Posterior mean of the representation at each row. [n, J]
 
-        Rows may come as in `fit`. Dask arrays and data frames give lazy Dask arrays, here and in `std` and draws; all others NumPy arrays.
+        Rows may come as in `fit`. Here and in `std` and draws, Dask gives lazy Dask arrays, all others NumPy arrays.
         """
         mean = self._posterior_for_use().mean
         return self._check_rows(X, reset=False).map(mean, (None, self._n_features_out))
@@ -296,25 +302,19 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # Steps of fitting
 
-    @property
-    def _chooses_points(self) -> bool:
-        """Whether inducing points are chosen from the rows, rather than given."""
-        return self.inducing is None or isinstance(self.inducing, Integral | str)
-
     def _choose_features(self, rows: Rows, seed: int | None = None) -> None:
         self._seed = seed_from(self.random_state) if seed is None else seed
-        if self._chooses_points:
-            # The largest sample first: smaller ones, for the kernel, are its beginning.
+        if chooses_points(self):  # the largest sample first: smaller ones, for the kernel, are its beginning
             rows.sample(n_candidates(inducing_limits(self, rows.n_rows)[0]), self._seed)
         self.kernel_ = resolve_kernel(kernel_of(self.kernel), rows, self._seed)
         points = self._inducing_points(rows)
         with one_blas_thread():
             self.features_ = Features.build(self.kernel_, points)
-            self._nugget = float(nugget_of_rows(self.kernel_, points[:NUGGET_SAMPLE]).mean())
+            self._nugget = float(nugget_of_rows(self.kernel_, points).mean())
         announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
 
     def _inducing_points(self, rows: Rows) -> NDArray[Any]:
-        if not self._chooses_points:
+        if not chooses_points(self):
             return check_inducing_points(self.inducing, rows.n_columns, kernel_of(self.kernel))
         n_points, tolerance = inducing_limits(self, rows.n_rows)
         candidates = sample_candidates(self.kernel_, rows, n_points, self._seed)
@@ -386,14 +386,6 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _check_new_rows(self, X: Any) -> Rows:
         return self._check_rows(X, reset=False)
-
-    def _check_first_batch(self, rows: Rows) -> None:
-        chosen_from_rows = self._chooses_points or depends_on_rows(kernel_of(self.kernel))
-        if chosen_from_rows and rows.n_rows is not None and rows.n_rows < max(2, self.n_components):
-            raise ValueError(
-                f"The first batch chooses lengthscale and inducing points and has n_samples={rows.n_rows}, too few for {self.n_components} "
-                "components. Begin with a larger batch, or pass both a concrete kernel and inducing points to the constructor."
-            )
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1, sample_weight: Any = None) -> Rows:
         kernel = kernel_of(self.kernel)

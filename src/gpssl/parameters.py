@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
 from .inference import METHODS, Inference
-from .kernels import NeighborRBF
+from .kernels import NeighborRBF, depends_on_rows
 from .objective import Objective
 from .validation import check_number
 
@@ -39,6 +39,21 @@ def objective_of(estimator: Any, total_weight: float) -> Objective:
     """The objective with the estimator's weights; the automatic temperature is one over the number of rows."""
     temperature = 1 / total_weight if isinstance(estimator.temperature, str) else float(estimator.temperature)
     return Objective(float(estimator.variance_weight), float(estimator.covariance_weight), temperature)
+
+
+def chooses_points(estimator: Any) -> bool:
+    """Whether inducing points are chosen from the rows, rather than given."""
+    return estimator.inducing is None or isinstance(estimator.inducing, Integral | str)
+
+
+def check_first_batch(estimator: Any, n_rows: int | None) -> None:
+    """Enough rows to begin a stream with, unless nothing is to be chosen from them."""
+    chosen_from_rows = chooses_points(estimator) or depends_on_rows(kernel_of(estimator.kernel))
+    if chosen_from_rows and n_rows is not None and n_rows < max(2, estimator.n_components):
+        raise ValueError(
+            f"The first batch chooses lengthscale and inducing points and has n_samples={n_rows}, too few for {estimator.n_components} "
+            "components. Begin with a larger batch, or pass both a concrete kernel and inducing points to the constructor."
+        )
 
 
 def inducing_limits(estimator: Any, n_rows: int | None) -> tuple[int, float]:

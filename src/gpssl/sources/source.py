@@ -103,12 +103,12 @@ class Rows:
                 progress.advance(n_rows)
             if keeper:
                 keeper.keep(total, n_parts)
+        if total is None:
+            raise ValueError("Found 0 rows: there is nothing to learn from.")
         if keeper:
             keeper.keep(total, n_parts, finished=True)
         if progress:
             progress.finish()
-        if total is None:
-            raise ValueError("Found 0 rows: there is nothing to learn from.")
         return total
 
     def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
