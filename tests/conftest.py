@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.gaussian_process.kernels import RBF
 
+import row_files
+from gpssl import GPSSL
 from gpssl.datasets import quadrant_circles
 from gpssl.kernels import NeighborRBF
+from gpssl.sources import part as part_module
 
 Array = NDArray[np.float64]
 
@@ -49,3 +52,15 @@ def flowers() -> tuple[Array, NDArray[np.intp]]:
     few = np.full(len(y), -1)
     few[labelled] = y[labelled]
     return X, few
+
+
+@pytest.fixture(scope="session")
+def reference() -> GPSSL:
+    """What every source of the table in `row_files` must lead to."""
+    return row_files.model().fit(row_files.X)
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read in many parts."""
+    monkeypatch.setattr(part_module, "PART_ROWS", (1, 300))

@@ -11,7 +11,6 @@ from sklearn.gaussian_process.kernels import RBF
 
 from gpssl import GPSSL
 from gpssl.sources import TableFiles
-from gpssl.sources import part as part_module
 from row_files import (
     FRAME,
     N_ROWS,
@@ -22,17 +21,6 @@ from row_files import (
     model,
     write_memmap,
 )
-
-
-@pytest.fixture(scope="module")
-def reference() -> GPSSL:
-    return model().fit(X)
-
-
-@pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are read in many parts."""
-    monkeypatch.setattr(part_module, "PART_ROWS", (1, 300))
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -88,9 +76,12 @@ def test_wrong_names_get_a_sentence(tmp_path: Path) -> None:
     FRAME.rename(columns={"b": "B"}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(ValueError, match=r"other columns than.*'b' instead of 'B'"):
         TableFiles(str(tmp_path / "*.parquet"))
-    (tmp_path / "damaged.parquet").write_bytes(Path(path).read_bytes()[:500])
-    with pytest.raises(ValueError, match="cannot be read as a table"):
-        model().fit(tmp_path / "damaged.parquet")
+    content = Path(path).read_bytes()
+    damaged = tmp_path / "damaged.parquet"
+    for broken in (content[:500], content[:1000] + bytes(3000) + content[4000:]):
+        damaged.write_bytes(broken)
+        with pytest.raises(ValueError, match="cannot be read as a table"):
+            model().fit(damaged)
 
 
 def test_weights_that_do_not_fit_get_a_sentence(tmp_path: Path) -> None:

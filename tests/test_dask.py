@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gpssl import GPSSL
+from row_files import FRAME, N_ROWS, X, assert_same_posterior, model
 
 dask = pytest.importorskip("dask")
 import dask.array as da  # noqa: E402
@@ -23,21 +23,6 @@ import dask.dataframe as dd  # noqa: E402
 distributed = pytest.importorskip("distributed")
 
 Array = NDArray[np.float64]
-
-N_ROWS = 5000
-RANDOM = np.random.default_rng(0)
-X = RANDOM.standard_normal((N_ROWS, 2)) @ RANDOM.standard_normal((2, 4)) + 0.3 * RANDOM.standard_normal((N_ROWS, 4))
-X.setflags(write=False)
-FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-
-
-def model(**parameters: Any) -> GPSSL:
-    return GPSSL(3, max_inducing=60, residual_tolerance=0.05, random_state=0, **parameters)
-
-
-@pytest.fixture(scope="module")
-def reference() -> GPSSL:
-    return model().fit(X)
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +35,6 @@ def client() -> Iterator[Any]:
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
-
-
-def assert_same_posterior(one: GPSSL, other: GPSSL) -> None:
-    np.testing.assert_array_equal(one.inducing_points_, other.inducing_points_)
-    rows = [FRAME[::50] if hasattr(fitted, "feature_names_in_") else X[::50] for fitted in (one, other)]
-    np.testing.assert_allclose(one.transform(rows[0]), other.transform(rows[1]), rtol=0, atol=1e-8)
-    np.testing.assert_allclose(one.std(rows[0]), other.std(rows[1]), rtol=0, atol=1e-8)
 
 
 CHUNKS = {

@@ -37,17 +37,6 @@ from row_files import (
 Array = NDArray[np.float64]
 
 
-@pytest.fixture(scope="module")
-def reference() -> GPSSL:
-    return model().fit(X)
-
-
-@pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are read in many parts."""
-    monkeypatch.setattr(part_module, "PART_ROWS", (1, 300))
-
-
 SOURCES = [
     as_memmap,
     as_parquet,
@@ -102,6 +91,12 @@ def test_columns_of_files_are_remembered_and_compared(tmp_path: Path) -> None:
     fitted.transform(FRAME[:10])
     with pytest.raises(ValueError, match="feature names"):
         fitted.transform(FRAME[:10].rename(columns={"a": "z"}))
+
+
+def test_files_without_rows_among_others(tmp_path: Path, reference: GPSSL) -> None:
+    for i, rows in enumerate((FRAME[:0], FRAME[:3000], FRAME[:0], FRAME[3000:])):
+        rows.to_csv(tmp_path / f"{i}.csv", index=False)
+    assert_same_posterior(model().fit(tmp_path), reference)
 
 
 def test_list_of_files(tmp_path: Path, reference: GPSSL) -> None:

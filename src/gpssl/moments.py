@@ -21,7 +21,6 @@ from .rows import row_blocks, rows_in_cache
 from .sources import Keeper, Part, Rows
 
 FILE_VERSION = 1
-MAX_THREADS = 64
 THREAD_BYTES = 2**30
 """For the matrices of all threads together."""
 NEGLIGIBLE_EIGENVALUE = 1e-6
@@ -126,7 +125,7 @@ def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None
     Parts do not depend on the number of threads, so neither does a bit of the result.
     """
     # Each thread holds two matrices of this size, and one waits to be added.
-    max_threads = max(1, min(MAX_THREADS, THREAD_BYTES // (24 * features.n_points**2)))
+    max_threads = max(1, THREAD_BYTES // (24 * features.n_points**2))
     total = rows.reduce(partial(_moments_of_part, features), operator.add, progress=progress, max_threads=max_threads, keeper=keeper)
     _check_finite(total)
     return total

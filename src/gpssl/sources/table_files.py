@@ -75,7 +75,7 @@ class TableFiles(Rows):
         """The batches of each file, as arrays."""
         first = 0
         for file in self.files:
-            for batch in self._batches(file):
+            for batch in filter(len, self._batches(file)):
                 rows = check_part(self._array(batch), file.name, first, self.names)
                 yield Part(rows, self.weight_of(first, len(rows)))
                 first += len(rows)
@@ -112,7 +112,8 @@ class TableFiles(Rows):
         size = rows_of_a_part(self.n_columns)
         if _is_parquet(file):
             # Threads would decode whole row groups ahead, which may be the whole file.
-            yield from _open_parquet(file).iter_batches(size, columns=self.names, use_threads=False)
+            with _as_sentence(file):
+                yield from _open_parquet(file).iter_batches(size, columns=self.names, use_threads=False)
             return
         with _open_csv(file, self.names) as reader, _as_sentence(file):
             for batch in reader:
@@ -151,7 +152,9 @@ def _as_sentence(file: Path) -> Iterator[None]:
     """Arrow's errors, with the name of the file."""
     try:
         yield
-    except _arrow().ArrowInvalid as error:
+    except (FileNotFoundError, PermissionError):
+        raise  # they say it themselves
+    except (_arrow().ArrowInvalid, OSError) as error:
         raise ValueError(f"{file} cannot be read as a table of numbers: {error}") from error
 
 
