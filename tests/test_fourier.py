@@ -23,6 +23,7 @@ from sklearn.gaussian_process.kernels import (
 
 import gpssl.posterior
 from gpssl import GPSSL
+from gpssl.features import Features
 from gpssl.fourier import FourierFeatures, fourier_features
 from gpssl.posterior import FunctionDraws, Posterior
 from gpssl.threads import one_blas_thread
@@ -242,15 +243,26 @@ def test_functions_of_one_set_of_frequencies_have_nearly_the_posterior_s_covaria
 def test_what_the_inducing_points_leave_open_is_in_the_features_too(kernel: Kernel, circles: Array) -> None:
     """Around the data it is the high frequencies': with as many independent ones the errors are twenty times these."""
     features = GPSSL(2, kernel=kernel, random_state=0).fit(circles).features_
-    waves = fourier_features(kernel, features.points.mean(axis=0), gpssl.posterior.N_FREQUENCIES, np.random.default_rng(0))
-    assert waves is not None
     for stretch, tolerance in ((1.0, 2e-4), (1.5, 0.02), (2.5, 0.03), (5.0, 0.03)):
-        X = stretch * circles[::5]
-        whitened = features.whitened(X)
-        left_open = waves(X) - whitened.T @ features.whiten(waves(features.points))
-        jitter = features.jitter * (features.unwhiten(whitened) ** 2).sum(axis=0)
-        error = (left_open**2).sum(axis=1) + jitter - features.residual_variance(X, whitened)
-        assert np.abs(error).max() < tolerance
+        assert largest_error_of_what_is_left_open(features, stretch * circles[::5]) < tolerance
+
+
+def test_what_the_inducing_points_leave_open_is_in_the_features_of_thirty_columns_too(breast_cancer: Array) -> None:
+    features = GPSSL(2, random_state=0).fit(breast_cancer).features_
+    centre = breast_cancer.mean(axis=0)
+    for stretch, tolerance in ((1.0, 2e-4), (1.5, 0.1), (2.5, 0.1), (5.0, 0.1)):
+        assert largest_error_of_what_is_left_open(features, centre + stretch * (breast_cancer[::5] - centre)) < tolerance
+
+
+def largest_error_of_what_is_left_open(features: Features, X: Array) -> float:
+    """Of Var g(x), in units of the prior variance, which is 1."""
+    waves = fourier_features(features.kernel, features.points.mean(axis=0), gpssl.posterior.N_FREQUENCIES, np.random.default_rng(0))
+    assert waves is not None
+    whitened = features.whitened(X)
+    left_open = waves(X) - whitened.T @ features.whiten(waves(features.points))
+    jitter = features.jitter * (features.unwhiten(whitened) ** 2).sum(axis=0)
+    error = (left_open**2).sum(axis=1) + jitter - features.residual_variance(X, whitened)
+    return float(np.abs(error).max())
 
 
 @pytest.mark.usefixtures("_few_exact_rows")
