@@ -317,8 +317,8 @@ class Path:
     for. With φᵀφ = k this is the process itself; nothing is remembered, and a row costs F·(D + S J) operations, whatever was asked before.
 
     How far Var g(x) may be from k(x, x) − a(x)ᵀa(x), in units of k(x, x), is tested (`tests/test_fourier.py`): for RBF and Matern-3/2
-    kernels in 2 columns 2e-4 at the data and 0.03 at rows up to five times as far out, for the default kernel in 30 columns 2e-4 and 0.1. The error
-    differs between seeds, has no bias, and falls as the number of frequencies grows.
+    kernels in 2 columns 2e-4 at the data and 0.03 at rows up to five times as far out, for the default kernel in 30 columns 2e-4 and
+    0.1. The error differs between seeds, has no bias, and falls as the number of frequencies grows.
     """
 
     features: Features
