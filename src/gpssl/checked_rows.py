@@ -10,34 +10,43 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_array, validate_data
 
+from .kernels import preparing_kernel
 from .rows import as_object_rows
 from .sources import Rows, SliceableRows, is_lazy, open_rows
+from .tables import header_of
 from .validation import check_numeric_rows, check_weights
 
 
 def check_rows(estimator: BaseEstimator, X: Any, kernel: Kernel, *, sample_weight: Any = None, reset: bool, min_rows: int = 1) -> Rows:
     """Rows of numbers where the kernel works on vectors, else of objects. With `reset`, the estimator remembers their columns."""
-    if kernel.requires_vector_input and is_lazy(X):
+    if kernel.requires_vector_input and is_lazy(X) and preparing_kernel(kernel) is None:
         return _check_lazy_rows(estimator, X, sample_weight, reset=reset, min_rows=min_rows)
     checked = check_rows_in_memory(estimator, X, kernel, reset=reset, min_rows=min_rows, sparse=True)
-    return rows_in_memory(checked, check_weights(sample_weight, checked.shape[0]))
+    return rows_in_memory(checked, check_weights(sample_weight, checked.shape[0]), header_of(X))
 
 
 def check_rows_in_memory(
     estimator: BaseEstimator, X: Any, kernel: Kernel, *, reset: bool, min_rows: int = 1, sparse: bool = False
 ) -> NDArray[Any]:
     """An array of numbers where the kernel works on vectors, else of objects; a sparse matrix by rows where that is allowed."""
-    if kernel.requires_vector_input:
+    preparing = preparing_kernel(kernel)
+    if preparing is None and kernel.requires_vector_input:
         return check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
-    objects = as_object_rows(X)
-    if len(objects) < min_rows:
-        raise ValueError(f"Found {len(objects)} rows; at least {min_rows} are needed.")
-    return objects
+    if is_lazy(X) and not isinstance(X, np.memmap):
+        raise TypeError(f"The kernel {type(preparing or kernel).__name__} needs rows in memory, got {type(X).__name__}: read them first.")
+    rows = as_object_rows(X) if preparing is None else preparing.prepare(X)
+    if rows.ndim == 2:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns
+    if len(rows) < min_rows:
+        raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")
+    return rows
 
 
-def rows_in_memory(X: Any, sample_weight: NDArray[np.float64] | None = None) -> SliceableRows:
-    """Rows that need no further check."""
-    return SliceableRows(X, sample_weight, checked=True)
+def rows_in_memory(X: Any, sample_weight: NDArray[np.float64] | None = None, header: Any = None) -> SliceableRows:
+    """Rows that need no further check. `header` has the names and types of their columns, if they came as a data frame."""
+    rows = SliceableRows(X, sample_weight, checked=True)
+    rows.header = header
+    return rows
 
 
 def _check_lazy_rows(estimator: BaseEstimator, X: Any, sample_weight: Any, *, reset: bool, min_rows: int) -> Rows:
@@ -66,6 +75,9 @@ def _empty_table(rows: Rows) -> Any:
 
 def check_inducing_points(points: Any, n_columns: int, kernel: Kernel) -> NDArray[Any]:
     """Inducing points may come as an array where the training rows come as a data frame: only their shape is compared."""
+    preparing = preparing_kernel(kernel)
+    if preparing is not None:
+        return preparing.prepare(points)
     if not kernel.requires_vector_input:
         return as_object_rows(points)
     checked = check_array(points, dtype=np.float64)

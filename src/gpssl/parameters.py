@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
 from .inference import METHODS, Inference
-from .kernels import NeighborRBF, depends_on_rows
+from .kernels import NeighborRBF, depends_on_rows, leaves
 from .objective import Objective
 from .validation import check_number
 
@@ -28,6 +28,16 @@ REFITTABLE = (
 def kernel_of(kernel: Kernel | None) -> Kernel:
     """The kernel, or the default."""
     return NeighborRBF() if kernel is None else kernel
+
+
+def takes_vectors(kernel: Any) -> bool:
+    """Whether the rows are vectors of numbers, also for what is no kernel, which is told the user at `fit`."""
+    return bool(getattr(kernel_of(kernel), "requires_vector_input", True))
+
+
+def takes_gaps(kernel: Any) -> bool:
+    """Whether numbers may be missing."""
+    return isinstance(kernel, Kernel) and any(getattr(leaf, "takes_gaps", False) for leaf in leaves(kernel))
 
 
 def method_of(inference: str | Inference) -> Inference:

@@ -87,7 +87,7 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
             rows = self._check_rows(X, reset=True, min_rows=2)
             weight = check_weights(sample_weight, len(rows))
             self._seed = seed_from(self.random_state)
-            self.kernel_ = self._resolve_kernel(rows, weight, self._seed)
+            self.kernel_ = self._resolve_kernel(X, rows, weight, self._seed)
             with one_blas_thread():
                 features = Features.build(self.kernel_, self._inducing_points(rows, weight))
             nothing_learnt = np.empty((int(self.n_components), 0))

@@ -74,7 +74,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
                     f"n_samples={len(rows)} rows have no {self.n_components} components. Give more rows, or lower n_components."
                 )
             seed = seed_from(self.random_state)
-            self.kernel_ = self._resolve_kernel(rows, np.ones(len(rows)), seed)
+            self.kernel_ = self._resolve_kernel(X, rows, np.ones(len(rows)), seed)
             self._rows = rows.copy()
             self._components = PrecomputedKernelPCA(int(self.n_components), kernel="precomputed", random_state=seed)
             self._components.fit(self._kernel_with_rows(rows))

@@ -12,7 +12,8 @@ from sklearn.utils import Tags
 
 from ..checked_rows import check_rows_in_memory, rows_in_memory
 from ..kernels import resolve_kernel
-from ..parameters import kernel_of
+from ..parameters import kernel_of, takes_gaps, takes_vectors
+from ..tables import header_of
 from ..threads import one_blas_thread
 
 
@@ -27,10 +28,10 @@ class KernelRows(BaseEstimator):
             raise TypeError(f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {self.kernel!r}.")
         return kernel
 
-    def _resolve_kernel(self, rows: NDArray[Any], weight: NDArray[np.float64], seed: int) -> Kernel:
-        """The concrete kernel: lengthscales and the like come from all rows."""
+    def _resolve_kernel(self, X: Any, rows: NDArray[Any], weight: NDArray[np.float64], seed: int) -> Kernel:
+        """The concrete kernel: lengthscales and the like come from all rows, which are X as `_check_rows` has returned it."""
         with one_blas_thread():
-            return resolve_kernel(self._check_kernel(), rows_in_memory(rows, weight), seed)
+            return resolve_kernel(self._check_kernel(), rows_in_memory(rows, weight, header_of(X)), seed)
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1) -> NDArray[Any]:
         """Numbers where the kernel works on vectors, else objects."""
@@ -38,5 +39,5 @@ class KernelRows(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = bool(getattr(kernel_of(self.kernel), "requires_vector_input", True))
+        tags.input_tags.two_d_array, tags.input_tags.allow_nan = takes_vectors(self.kernel), takes_gaps(self.kernel)
         return tags

@@ -193,7 +193,7 @@ def _labelled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: Lab
     rows = in_double_precision(estimator._check_rows(X, reset=True))
     check_consistent_length(rows, y)
     seed = seed_from(estimator.random_state)
-    estimator.kernel_ = estimator._resolve_kernel(rows, np.ones(len(rows)), seed)
+    estimator.kernel_ = estimator._resolve_kernel(X, rows, np.ones(len(rows)), seed)
     return rows[labels.rows], seed
 
 

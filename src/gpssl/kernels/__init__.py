@@ -6,6 +6,17 @@ Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that
 
 from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
 from .neighbor_rbf import NeighborRBF
+from .preparation import leaves, preparing_kernel
 from .resolution import depends_on_rows, resolve_kernel
 
-__all__ = ["BlockKernel", "NeighborRBF", "block_kernel", "check_finite_kernel", "depends_on_rows", "kernel_diagonal", "resolve_kernel"]
+__all__ = [
+    "BlockKernel",
+    "NeighborRBF",
+    "block_kernel",
+    "check_finite_kernel",
+    "depends_on_rows",
+    "kernel_diagonal",
+    "leaves",
+    "preparing_kernel",
+    "resolve_kernel",
+]

@@ -1,16 +1,17 @@
 """Evaluating kernels: columns k(x, U) for blocks of rows, in a buffer used again for the next block, and checked diagonals.
 
-Any kernel can be evaluated this way; those with a faster way than calling them have an entry in `EVALUATIONS`.
+Any kernel can be evaluated this way. One with a faster way than being called has a method `block_kernel(points)` or, if it is
+scikit-learn's, an entry in `EVALUATIONS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Product
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, KernelOperator, Product, Sum
 
 from ..rows import in_double_precision
 
@@ -28,8 +29,19 @@ EVALUATIONS: dict[type[Kernel], Evaluation] = {}
 """Faster ways to evaluate a kernel than calling it, by its exact type: scikit-learn's Matern is a subclass of its RBF."""
 
 
+@runtime_checkable
+class KernelWithBlocks(Protocol):
+    """A kernel that can do the work on the points once, for all blocks of rows."""
+
+    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
+        """A function that fills in k(X, points) block by block; it is called on several threads."""
+        ...
+
+
 def block_kernel(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
     """A function that fills in k(X, points) block by block."""
+    if isinstance(kernel, KernelWithBlocks):
+        return kernel.block_kernel(points)
     return EVALUATIONS.get(type(kernel), _call)(kernel, points)
 
 
@@ -84,23 +96,27 @@ def _exponentiate(left: NDArray[np.float64], right: NDArray[Any], out: NDArray[n
         out[...] = exponents
 
 
-def _product(kernel: Product, points: NDArray[Any]) -> BlockKernel:
-    """A constant times a kernel, which is how `2.0 * RBF()` is written, costs one multiplication more than the kernel."""
-    factors = [kernel.k1, kernel.k2]
-    constants = [factor for factor in factors if isinstance(factor, ConstantKernel)]
-    if len(constants) != 1:
+def _combination(kernel: KernelOperator, points: NDArray[Any]) -> BlockKernel:
+    """A sum or product of two kernels, each in its own fastest way; a constant, as in `2.0 * RBF()`, costs one operation more."""
+    combine = np.add if isinstance(kernel, Sum) else np.multiply
+    constants = [part.constant_value for part in (kernel.k1, kernel.k2) if type(part) is ConstantKernel]
+    fills = [block_kernel(part, points) for part in (kernel.k1, kernel.k2) if type(part) is not ConstantKernel]
+    if not fills:
         return _call(kernel, points)
-    (other,) = (factor for factor in factors if factor is not constants[0])
-    fill_other = block_kernel(other, points)
 
     def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
-        fill_other(X, out)
-        out *= constants[0].constant_value
+        fills[0](X, out)
+        for constant in constants:
+            combine(out, constant, out=out)
+        for fill_next in fills[1:]:
+            values = np.empty_like(out)
+            fill_next(X, values)
+            combine(out, values, out=out)
 
     return fill
 
 
-EVALUATIONS.update({RBF: _rbf, Product: _product})
+EVALUATIONS.update({RBF: _rbf, Product: _combination, Sum: _combination})
 
 
 def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checked_rows import check_rows_in_memory
 from ..estimator import GPSSL
 from ..kernels import kernel_diagonal
-from ..rows import as_object_rows, row_blocks
-from ..validation import check_numeric_rows
+from ..rows import row_blocks
 from .figures import COLORS, GREY, add_legend, axes_or_new, frame
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _open_shares(ssl: GPSSL, X: Any) -> Array:
     """(k(x, x) − a(x)ᵀ a(x)) / k(x, x) for each row; the smallest share where k(x, x) is zero. [n]"""
     features = ssl.posterior_.features
     kernel = features.kernel
-    rows = check_numeric_rows(ssl, X, reset=False, min_rows=1, kernel=kernel) if kernel.requires_vector_input else as_object_rows(X)
+    rows = check_rows_in_memory(ssl, X, kernel, reset=False)
     shares = np.empty(len(rows))
     for block in row_blocks(len(rows)):
         diagonal = kernel_diagonal(kernel, rows[block])

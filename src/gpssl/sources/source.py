@@ -48,6 +48,8 @@ class Rows:
     """None where only reading them tells."""
     names: list[str] | None = None
     """Of the columns, where they have names."""
+    header: Any = None
+    """The names and types of the columns, as a data frame without rows, where the rows came as a data frame in memory."""
     come_at_once: bool = False
     """Whether `map` calls the function once, with all rows."""
     are_deferred: bool = False

@@ -1,0 +1,43 @@
+"""From what a user has to the rows of a kernel: most kernels take vectors, some have a say in what a row is."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+
+@runtime_checkable
+class PreparingKernel(Protocol):
+    """A kernel for a kind of row of its own: strings, graphs, tables with categories or gaps."""
+
+    def prepare(self, X: Any) -> NDArray[Any]:
+        """The rows of X, checked: numbers [n, D], in which NaN may stand for a gap, or objects [n].
+
+        It depends on the rows alone, row by row, and leaves rows that have been prepared as they are: the kernel, its diagonal and
+        every call get what it returns.
+        """
+        ...
+
+
+def leaves(kernel: Kernel) -> list[Kernel]:
+    """The kernels that a sum, product or power is made of."""
+    parts = [part for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel)]
+    if not parts or isinstance(kernel, PreparingKernel):
+        return [kernel]
+    return [leaf for part in parts for leaf in leaves(part)]
+
+
+def preparing_kernel(kernel: Kernel) -> PreparingKernel | None:
+    """The part of a kernel that says what a row is; None where rows are vectors, or objects as they come."""
+    preparing = [leaf for leaf in leaves(kernel) if isinstance(leaf, PreparingKernel)]
+    if not preparing:
+        return None
+    ways = {getattr(type(leaf).prepare, "__qualname__", ""): type(leaf).__name__ for leaf in preparing}
+    if len(ways) > 1:
+        raise ValueError(
+            f"{' and '.join(sorted(ways.values()))} are for different kinds of rows and cannot be combined with + or *. For a table with "
+            "several kinds of columns, use ColumnKernel."
+        )
+    return preparing[0]

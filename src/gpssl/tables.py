@@ -1,0 +1,100 @@
+"""Tables with columns of several kinds as numbers. A cell does not depend on other rows: any piece of a table comes out alike.
+
+Numbers stay what they are, true and false are 1 and 0, dates are seconds since 1970. Text and categories become codes: large whole numbers
+that follow from the category alone, so that equal cells have equal codes in every table, and a category nobody has seen before
+differs from all others. NaN is a missing cell of any kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SMALLEST_CODE = 2.0**52
+"""Codes of categories lie between this and twice this, where doubles are the whole numbers."""
+
+
+def encode_table(X: Any) -> NDArray[np.float64]:
+    """The cells of a data frame (pandas, polars) or an array, as numbers; see above. [n, D]"""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        columns = X.astype(np.float64, copy=False)
+    elif hasattr(X, "columns"):
+        columns = _stack([encode_column(X[name]) for name in X.columns], _n_rows(X))
+    else:
+        cells = _as_cells(X)
+        columns = _stack([encode_column(cells[:, place]) for place in range(cells.shape[1])], len(cells))
+    if columns.ndim != 2:
+        raise ValueError(f"Expected a table of rows and columns, got an array of shape {columns.shape}. Reshape your data.")
+    if np.isinf(columns).any():
+        raise ValueError(f"The table contains infinity, in column {_name_of(X, int(np.isinf(columns).any(axis=0).argmax()))!r}.")
+    return columns
+
+
+def encode_column(column: Any) -> NDArray[np.float64]:
+    """One column; what it is called does not matter. [n]"""
+    if type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype":  # pandas
+        codes = np.asarray(column.cat.codes)
+        levels = np.array([encode_cell(level) for level in column.cat.categories] + [np.nan])
+        return levels[codes]  # −1, for a missing cell, is the last
+    values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    if values.dtype.kind in "Mm":
+        seconds = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64) / 1e9
+        return np.where(np.isnat(values), np.nan, seconds)
+    return np.array([encode_cell(cell) for cell in values.tolist()], dtype=np.float64)
+
+
+def encode_cell(cell: Any) -> float:
+    """A number as it is, NaN for what is missing, a code for anything else."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return np.nan
+    if isinstance(cell, bool | int | float | np.number | np.bool_):
+        return float(cell)
+    if hasattr(cell, "timestamp"):
+        return float(cell.timestamp())
+    if not isinstance(cell, Hashable):
+        raise TypeError(f"A cell of a table must be a number, text, a category or a date, got {type(cell).__name__}: {str(cell)[:50]!r}.")
+    return _code(str(cell))
+
+
+@lru_cache(maxsize=100_000)
+def _code(text: str) -> float:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return SMALLEST_CODE + (int.from_bytes(digest, "little") >> 12)
+
+
+def are_codes(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which cells are text or categories."""
+    return (values >= SMALLEST_CODE) & (values < 2 * SMALLEST_CODE)
+
+
+def header_of(X: Any) -> Any:
+    """A data frame without its rows: the names and types of its columns. None for an array."""
+    if not hasattr(X, "columns"):
+        return None
+    return X.iloc[:0] if hasattr(X, "iloc") else X[:0]
+
+
+def _stack(columns: list[NDArray[np.float64]], n_rows: int) -> NDArray[np.float64]:
+    return np.column_stack(columns) if columns else np.empty((n_rows, 0))
+
+
+def _n_rows(frame: Any) -> int:
+    return int(frame.shape[0])
+
+
+def _as_cells(X: Any) -> NDArray[Any]:
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2:
+        raise ValueError(f"Expected a table of rows and columns, got an array of shape {cells.shape}. Reshape your data.")
+    return cells
+
+
+def _name_of(X: Any, place: int) -> Any:
+    return list(X.columns)[place] if hasattr(X, "columns") else place
