@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -20,6 +21,8 @@ SMALLEST_SAFE_PIVOT = 1e-6
 """Of the mean prior variance; see `Features.single_precision_is_safe`."""
 FIRST_JITTER = 1e-8
 JITTER_TRIES = 4
+LONGEST_TEXT = 100
+"""Numbers of an array that are written out to describe a kernel."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Features:
         """M, the number of inducing points."""
         return len(self.points)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The same text for the same kernel and inducing points, on any machine."""
         digest = hashlib.sha256(_describe(self.kernel).encode())
@@ -139,13 +142,15 @@ def stable_cholesky(covariance: NDArray[np.float64], scale: float | None = None)
     raise LinAlgError("not positive semi-definite")
 
 
-def _describe(kernel: Kernel) -> str:
-    """The kernel with all digits of its parameters; its own `repr` rounds them."""
-    parameters = []
-    for name, value in sorted(kernel.get_params(deep=False).items()):
-        if callable(value) and not isinstance(value, Kernel):
-            text = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
-        else:
-            text = _describe(value) if isinstance(value, Kernel) else repr(np.asarray(value).tolist())
-        parameters.append(f"{name}={text}")
-    return f"{type(kernel).__name__}({', '.join(parameters)})"
+def _describe(value: Any) -> str:
+    """A kernel with all digits of its parameters, where its own `repr` rounds them; arrays by a digest of what they hold."""
+    if isinstance(value, Kernel):
+        parameters = sorted(value.get_params(deep=False).items())
+        return f"{type(value).__name__}({', '.join(f'{name}={_describe(part)}' for name, part in parameters)})"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_describe, value))}]"
+    if callable(value):
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    if isinstance(value, np.ndarray) and value.size > LONGEST_TEXT:
+        return f"{value.shape} {joblib.hash(value)}"
+    return repr(np.asarray(value).tolist()) if np.ndim(value) or np.isscalar(value) or value is None else joblib.hash(value)

@@ -4,14 +4,25 @@ Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that
 `NeighborRBF`, has a method `resolve` that turns it into a concrete one, once, at `fit`.
 """
 
+from .categories import CategoryKernel
+from .columns import ColumnKernel
 from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
+from .incomplete_rbf import IncompleteRBF
+from .neighbor_diffusion import DiffusionKernel, NeighborDiffusion
 from .neighbor_rbf import NeighborRBF
+from .ordinal import OrdinalKernel
 from .preparation import leaves, preparing_kernel
 from .resolution import depends_on_rows, resolve_kernel
 
 __all__ = [
     "BlockKernel",
+    "CategoryKernel",
+    "ColumnKernel",
+    "DiffusionKernel",
+    "IncompleteRBF",
+    "NeighborDiffusion",
     "NeighborRBF",
+    "OrdinalKernel",
     "block_kernel",
     "check_finite_kernel",
     "depends_on_rows",

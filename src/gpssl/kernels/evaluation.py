@@ -38,6 +38,21 @@ class KernelWithBlocks(Protocol):
         ...
 
 
+class CallByBlocks:
+    """scikit-learn's `k(X, Y)` for a kernel that has `block_kernel`. It has no hyperparameters to differentiate by."""
+
+    block_kernel: Callable[[NDArray[Any]], BlockKernel]
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """k(X, Y). [n, m]; with `eval_gradient`, as scikit-learn has it, also the gradient by no hyperparameter, [n, m, 0]."""
+        prepare: Callable[[Any], NDArray[Any]] = getattr(self, "prepare", np.asarray)
+        X = prepare(X)
+        Y = X if Y is None else prepare(Y)
+        values = np.empty((len(X), len(Y)))
+        self.block_kernel(Y)(X, values)
+        return (values, np.empty((*values.shape, 0))) if eval_gradient else values
+
+
 def block_kernel(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
     """A function that fills in k(X, points) block by block."""
     if isinstance(kernel, KernelWithBlocks):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
+
+from ..sources import Rows, SliceableRows
+from ..tables import header_of
 
 
 @runtime_checkable
@@ -19,6 +23,15 @@ class PreparingKernel(Protocol):
         every call get what it returns.
         """
         ...
+
+
+def training_rows(kernel: PreparingKernel, X: Any, sample_weight: NDArray[np.float64] | None = None) -> Rows:
+    """The rows from which a kernel takes what it needs: as `fit` has them, or as a user has them who calls `resolve` himself."""
+    if isinstance(X, Rows):
+        return X
+    rows = SliceableRows(kernel.prepare(X), sample_weight, checked=True)
+    rows.header = header_of(X)
+    return rows
 
 
 def leaves(kernel: Kernel) -> list[Kernel]:

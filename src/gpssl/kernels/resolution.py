@@ -12,7 +12,7 @@ from ..sources import Rows
 
 @runtime_checkable
 class DataDependentKernel(Protocol):
-    """A kernel with something still to be learnt from the rows."""
+    """A kernel with something still to be learnt from the rows, unless it has an attribute `is_resolved` that is true."""
 
     def resolve(self, rows: Rows, *, seed: int) -> Kernel:
         """The concrete kernel for these rows, of which `rows.sample(limit, seed)` gives as many as fit in memory."""
@@ -21,8 +21,18 @@ class DataDependentKernel(Protocol):
 
 def depends_on_rows(kernel: Kernel) -> bool:
     """Whether some part of the kernel is still to be resolved."""
-    parts = [part for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel)]
-    return isinstance(kernel, DataDependentKernel) or any(map(depends_on_rows, parts))
+    if isinstance(kernel, DataDependentKernel):
+        return not getattr(kernel, "is_resolved", False)
+    return any(depends_on_rows(part) for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel))
+
+
+def not_resolved(kernel: Kernel, what: str) -> ValueError:
+    """The error of a kernel that is called before it has seen the training rows."""
+    name = type(kernel).__name__
+    return ValueError(
+        f"{name} takes its {what} from the training rows: pass it to GPSSL(kernel=...), whose fit resolves it, or call "
+        f"{name}(...).resolve(X) for the concrete kernel."
+    )
 
 
 def resolve_kernel(kernel: Kernel, rows: Rows, seed: int) -> Kernel:
