@@ -7,6 +7,7 @@ Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that
 from .categories import CategoryKernel
 from .columns import ColumnKernel
 from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
+from .for_table import for_table
 from .incomplete_rbf import IncompleteRBF
 from .neighbor_diffusion import DiffusionKernel, NeighborDiffusion
 from .neighbor_rbf import NeighborRBF
@@ -26,6 +27,7 @@ __all__ = [
     "block_kernel",
     "check_finite_kernel",
     "depends_on_rows",
+    "for_table",
     "kernel_diagonal",
     "leaves",
     "preparing_kernel",

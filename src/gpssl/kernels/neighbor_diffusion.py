@@ -54,7 +54,7 @@ class NeighborDiffusion(NormalizedKernelMixin, Kernel):
     n_neighbors
         K.
     time
-        t, the steps of the walk: after more of them, only coarser structure is left. "auto" leaves about eight directions.
+        t, the steps of the walk: after more of them, only coarser structure is left. "auto" leaves about six directions.
     n_eigenvectors
         Eigenvectors to keep, those of the largest λ. λ_a^t is small for most of them.
     per_column

@@ -21,8 +21,8 @@ PRECISION = 1e-8
 """Of the eigenvalues of larger parts."""
 
 
-DIRECTIONS_LEFT = 7.0
-"""At the automatic time, besides the one in which all nodes of a part are alike. Between 4 and 12 did about as well on five tables."""
+DIRECTIONS_LEFT = 5.0
+"""At the automatic time, besides the one in which all nodes of a part are alike."""
 TIMES = (1.0, 1e6)
 """The shortest and the longest automatic time."""
 
