@@ -24,6 +24,7 @@ def encode_table(X: Any) -> NDArray[np.float64]:
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         columns = X.astype(np.float64, copy=False)
     elif hasattr(X, "columns"):
+        _check_names(X)
         columns = _stack([encode_column(X[name]) for name in X.columns], _n_rows(X))
     else:
         cells = _as_cells(X)
@@ -83,6 +84,13 @@ def header_of(X: Any) -> Any:
 
 def _stack(columns: list[NDArray[np.float64]], n_rows: int) -> NDArray[np.float64]:
     return np.column_stack(columns) if columns else np.empty((n_rows, 0))
+
+
+def _check_names(frame: Any) -> None:
+    names = list(frame.columns)
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"Several columns are called {twice[0]!r}: give each its own name.")
 
 
 def _n_rows(frame: Any) -> int:

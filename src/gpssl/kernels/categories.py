@@ -39,6 +39,7 @@ class CategoryKernel(CallByBlocks, NormalizedKernelMixin, GenericKernelMixin, Ke
         h. Found at `fit` where it is None.
     """
 
+    kind_of_rows = "table"
     takes_gaps = True
     takes_codes = True
 

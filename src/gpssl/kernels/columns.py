@@ -57,6 +57,7 @@ class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
     (3, 3)
     """
 
+    kind_of_rows = "table"
     takes_gaps = True
     takes_codes = True
 

@@ -39,8 +39,7 @@ def for_table(X: Any, *, neighborhood: float = 10) -> ColumnKernel:
 
     Numbers, booleans and dates are compared by `IncompleteRBF`, in units of each column's standard deviation; those with values far out,
     such as counts and amounts, by their rank; ordered categories by their position; text and categories by `CategoryKernel`. Missing
-    cells are fine everywhere. Rows must be alike in all groups, so each group has the longer a reach, the more groups there are. Columns
-    that tell no rows apart, or nearly all of them, such as names, are left out, and a warning says so.
+    cells are fine everywhere. Columns that tell no rows apart, or nearly all of them, such as names, are left out, and a warning says so.
     """
     if not hasattr(X, "columns"):
         raise TypeError(f"for_table chooses kernels by the names and types of columns, so it needs a data frame, got {type(X).__name__}.")
@@ -57,14 +56,11 @@ def _groups(kinds: _Columns, neighborhood: float) -> list[Group]:
     """The groups that have columns."""
     named = {"numbers": kinds.numbers, "ranks": kinds.ranked, "order": kinds.ordered, "categories": kinds.categories}
     present = {name: columns for name, columns in named.items() if columns}
-    # Two rows are as alike as the product over groups says: with the rule for a single kernel in each, hardly any rows would be.
-    reach = neighborhood / max(1, len(present))
-    by_rank = OrdinalKernel(kernel=IncompleteRBF(reach, per_column=False))
     kernels: dict[str, Kernel] = {
-        "numbers": IncompleteRBF(reach),
-        "ranks": by_rank,
-        "order": by_rank,
-        "categories": CategoryKernel(reach),
+        "numbers": IncompleteRBF(neighborhood),
+        "ranks": OrdinalKernel(kernel=IncompleteRBF(neighborhood, per_column=False)),
+        "order": OrdinalKernel(kernel=IncompleteRBF(neighborhood, per_column=False)),
+        "categories": CategoryKernel(neighborhood),
     }
     return [(name, kernels[name], columns) for name, columns in present.items()]
 
@@ -81,9 +77,7 @@ def _kinds(X: Any) -> _Columns:
             kinds.ordered.append(name)
         elif are_codes(known).any():
             if n_different > MOST_CATEGORIES * len(known):
-                kinds.left_out.append(
-                    f"{name!r} ({n_different} different values in {len(known)} rows; for text, see SpectrumKernel and TfidfKernel)"
-                )
+                kinds.left_out.append(f"{name!r} ({n_different} different values in {len(known)} rows)")
             else:
                 kinds.categories.append(name)
         else:

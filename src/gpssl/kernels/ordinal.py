@@ -40,6 +40,7 @@ class OrdinalKernel(CallByBlocks, NormalizedKernelMixin, GenericKernelMixin, Ker
         The levels and their positions, for each column, as pairs of arrays: found at `fit`.
     """
 
+    kind_of_rows = "table"
     takes_gaps = True
     takes_codes = True
 

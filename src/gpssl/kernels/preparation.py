@@ -14,7 +14,10 @@ from ..tables import header_of
 
 @runtime_checkable
 class PreparingKernel(Protocol):
-    """A kernel for a kind of row of its own: strings, graphs, tables with categories or gaps."""
+    """A kernel for a kind of row of its own: strings, graphs, tables with categories or gaps.
+
+    Kernels that share a method `prepare`, or have the same attribute `kind_of_rows`, can be added and multiplied.
+    """
 
     def prepare(self, X: Any) -> NDArray[Any]:
         """The rows of X, checked: numbers [n, D], in which NaN may stand for a gap, or objects [n].
@@ -47,7 +50,7 @@ def preparing_kernel(kernel: Kernel) -> PreparingKernel | None:
     preparing = [leaf for leaf in leaves(kernel) if isinstance(leaf, PreparingKernel)]
     if not preparing:
         return None
-    ways = {getattr(type(leaf).prepare, "__qualname__", ""): type(leaf).__name__ for leaf in preparing}
+    ways = {getattr(leaf, "kind_of_rows", type(leaf).prepare.__qualname__): type(leaf).__name__ for leaf in preparing}
     if len(ways) > 1:
         raise ValueError(
             f"{' and '.join(sorted(ways.values()))} are for different kinds of rows and cannot be combined with + or *. For a table with "
