@@ -8,10 +8,14 @@ from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_d
 from .neighbor_rbf import NeighborRBF
 from .preparation import leaves, preparing_kernel
 from .resolution import depends_on_rows, resolve_kernel
+from .sequences import MismatchKernel, SpectrumKernel, SubsequenceKernel
 
 __all__ = [
     "BlockKernel",
+    "MismatchKernel",
     "NeighborRBF",
+    "SpectrumKernel",
+    "SubsequenceKernel",
     "block_kernel",
     "check_finite_kernel",
     "depends_on_rows",
