@@ -4,6 +4,7 @@ Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that
 `NeighborRBF`, has a method `resolve` that turns it into a concrete one, once, at `fit`.
 """
 
+from .documents import TfidfKernel
 from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
 from .neighbor_rbf import NeighborRBF
 from .preparation import leaves, preparing_kernel
@@ -16,6 +17,7 @@ __all__ = [
     "NeighborRBF",
     "SpectrumKernel",
     "SubsequenceKernel",
+    "TfidfKernel",
     "block_kernel",
     "check_finite_kernel",
     "depends_on_rows",

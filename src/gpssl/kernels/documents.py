@@ -1,0 +1,145 @@
+"""A kernel for documents: the words they share, rare ones more than common ones."""
+
+from __future__ import annotations
+
+import hashlib
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import normalize
+
+from ..sources import Part
+from ..validation import check_number
+from .evaluation import BlockKernel
+from .string_kernel import StringKernel, open_strings, write_products
+
+WORDS_AND_SIGNS = r"\w+|[^\w\s]"
+"""Words of one letter and signs carry meaning in short messages: "u", "2", "£", "!". scikit-learn's own pattern leaves them out."""
+
+
+class FittedVectorizer(FrozenEstimator):
+    """A fitted vectorizer that keeps what it has learnt when it is cloned, and says what it was fitted on."""
+
+    def __init__(self, estimator: BaseEstimator, fitted_on: str = "") -> None:
+        self.estimator = estimator
+        self.fitted_on = fitted_on
+
+    def __repr__(self) -> str:
+        return f"FittedVectorizer({self.estimator!r}, fitted_on={self.fitted_on!r})"
+
+
+class TfidfKernel(StringKernel):
+    """Cosine of the angle between tf-idf vectors, or a squared exponential of their distance.
+
+        k(x, y) = xᵀ y                               without a lengthscale
+        k(x, y) = exp(−|x − y|² / 2l²)               with lengthscale l;      |x − y|² = 2 − 2 xᵀ y
+
+    x and y are the vectors of two documents, scaled to length 1. A document without any word of the training documents has a vector of
+    zeros; all such documents count as having one further word, which no other has: they are the same to the kernel, and xᵀ y = 0 with
+    all others.
+
+    Parameters
+    ----------
+    vectorizer
+        What turns documents into vectors: a `TfidfVectorizer`, or anything with its `fit` and `transform`. A clone is fitted to the
+        distinct training documents, so that `min_df`, `max_df` and `max_features` count each of them once; idf is that of all rows
+        with their weights. One that is fitted already comes as a `sklearn.frozen.FrozenEstimator`. None: words and signs in lower
+        case, with 1 + log of their count.
+    length_scale
+        l, in units in which two documents without a common word are √2 apart; None: the cosine.
+    """
+
+    def __init__(self, vectorizer: Any = None, length_scale: float | None = None) -> None:
+        self.vectorizer = vectorizer
+        self.length_scale = length_scale
+
+    def resolve(self, rows: Any, *, seed: int = 0) -> TfidfKernel:
+        """The kernel with a vectorizer that has been fitted to these documents, unless it comes with one."""
+        self._check_parameters()
+        if isinstance(self.vectorizer, FrozenEstimator):
+            return TfidfKernel(self.vectorizer, self.length_scale)
+        documents = open_strings(self, rows).reduce(_documents_that_count, _concatenate).distinct()
+        blank = TfidfVectorizer(sublinear_tf=True, token_pattern=WORDS_AND_SIGNS) if self.vectorizer is None else self.vectorizer
+        fitted = clone(blank).fit(documents.texts)
+        if isinstance(fitted, TfidfVectorizer) and fitted.use_idf:
+            fitted.idf_ = _weighted_idf(fitted, documents)
+        return TfidfKernel(FittedVectorizer(fitted, _fingerprint(blank, documents)), self.length_scale)
+
+    def _check_parameters(self) -> None:
+        if self.length_scale is not None:
+            check_number("length_scale", self.length_scale, Real, above=0, otherwise="or None")
+        usable = hasattr(self.vectorizer, "fit") and hasattr(self.vectorizer, "transform") and not isinstance(self.vectorizer, type)
+        if self.vectorizer is not None and not usable:
+            raise ValueError(f"vectorizer must be an object such as TfidfVectorizer(), or None, got {self.vectorizer!r}.")
+
+    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
+        """A function that fills in k(X, points) block by block; the vectors of the points are computed once."""
+        self._check_parameters()
+        if not isinstance(self.vectorizer, FrozenEstimator):
+            self._not_resolved("words and their weights")
+        columns = self._vectors(points).T.tocsr()
+
+        def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+            write_products(self._vectors(X), columns, out)
+            np.minimum(out, 1.0, out=out)
+            if self.length_scale is not None:
+                out -= 1.0
+                out /= self.length_scale**2
+                np.exp(out, out=out)
+
+        return fill
+
+    def _vectors(self, texts: NDArray[Any]) -> csr_array:
+        """Vectors of length 1, with one entry more for documents that have no known word. [n, D + 1]"""
+        vectors = normalize(csr_array(self.vectorizer.transform(texts), dtype=np.float64))
+        vectors.eliminate_zeros()
+        nothing_known = (np.diff(vectors.indptr) == 0).astype(np.float64)
+        return csr_array(hstack([vectors, csr_array(nothing_known[:, None])], format="csr"))
+
+
+class _Documents(NamedTuple):
+    """Documents and their weights."""
+
+    texts: NDArray[Any]
+    weight: NDArray[np.float64]
+
+    def distinct(self) -> _Documents:
+        """Each once, in alphabetical order, with the weights of its copies added, in an order that does not depend on that of the rows."""
+        # By weight first: the second sort leaves copies in that order.
+        order = np.argsort(self.weight, kind="stable")
+        texts, inverse = np.unique(self.texts[order], return_inverse=True)
+        return _Documents(texts, np.bincount(inverse, self.weight[order], minlength=len(texts)).astype(np.float64, copy=False))
+
+
+def _documents_that_count(part: Part) -> _Documents:
+    present = part.weight > 0
+    return _Documents(part.rows[present], part.weight[present])
+
+
+def _concatenate(one: _Documents, other: _Documents) -> _Documents:
+    return _Documents(*(np.concatenate(pair) for pair in zip(one, other, strict=True)))
+
+
+def _weighted_idf(fitted: TfidfVectorizer, documents: _Documents) -> NDArray[np.float64]:
+    """idf = log((n + s) / (df + s)) + 1 with s = 1 if `smooth_idf`, else 0; a document of weight w is w documents. [D]"""
+    occurs = csr_array(fitted.transform(documents.texts)) != 0
+    frequency = occurs.astype(np.float64).T @ documents.weight
+    smooth = float(fitted.smooth_idf)
+    idf: NDArray[np.float64] = np.log((documents.weight.sum() + smooth) / (frequency + smooth)) + 1
+    return idf
+
+
+def _fingerprint(vectorizer: Any, documents: _Documents) -> str:
+    """The same for the same vectorizer and documents, on any machine: kernels that have learnt different words can be told apart."""
+    # Classes and functions by name: their `repr` may hold an address.
+    parameters = [(name, getattr(value, "__qualname__", repr(value))) for name, value in sorted(vectorizer.get_params().items())]
+    digest = hashlib.sha256(f"{type(vectorizer).__qualname__} {parameters}".encode())
+    for text, weight in zip(*documents, strict=True):
+        digest.update(f"{len(text)} {weight!r} {text}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]
