@@ -14,7 +14,8 @@ from ..sources import Rows, SliceableRows
 from ..threads import map_on_threads
 from .evaluation import BlockKernel
 
-ROWS_AT_A_TIME = 512
+ROWS_AT_A_TIME = 256
+"""Few enough that what a block needs beside the result is small, and that all threads have work to the end."""
 
 
 class StringKernel(GenericKernelMixin, Kernel):
