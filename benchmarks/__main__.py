@@ -22,6 +22,7 @@ from . import (
     pass_over_data,
     perceptron_heads,
     selection,
+    spectrum,
 )
 from .machine import busy_seconds_of_others, describe_machine
 from .report import render
@@ -40,6 +41,7 @@ COMPARISONS = (
     logistic_heads,
     perceptron_heads,
     selection,
+    spectrum,
 )
 RESULTS = Path(__file__).parent / "results.md"
 

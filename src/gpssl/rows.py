@@ -110,10 +110,10 @@ def _hash_vectors(block: NDArray[Any], coefficients: NDArray[np.uint64]) -> NDAr
     bits = values.view(np.uint64)
     # Short decimals and integers leave the low half of a double empty; fold the high half onto it.
     bits ^= bits >> np.uint64(32)
-    return _mixed((bits * (coefficients[1:] | np.uint64(1))).sum(axis=1, dtype=np.uint64) + coefficients[0])
+    return mixed_bits((bits * (coefficients[1:] | np.uint64(1))).sum(axis=1, dtype=np.uint64) + coefficients[0])
 
 
-def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed_bits(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finaliser of SplitMix64: each bit of the result depends on every bit of the state."""
     mixed = state
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -134,7 +134,7 @@ def _hash_object(row: Any, key: bytes) -> int:
 def hash_normals(hashes: NDArray[np.uint64], n_columns: int) -> NDArray[np.float64]:
     """Standard normal numbers for each row, a function of its hash alone: the SplitMix64 sequence that starts there. [n, n_columns]"""
     steps = np.arange(1, n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    bits = _mixed(hashes[:, None] + steps)
+    bits = mixed_bits(hashes[:, None] + steps)
     # The 53 bits of a double, in the middle of their intervals: neither 0 nor 1.
     normal: NDArray[np.float64] = ndtri(((bits >> np.uint64(11)) + 0.5) * 2.0**-53)
     return normal

@@ -6,6 +6,7 @@ Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that
 
 from .categories import CategoryKernel
 from .columns import ColumnKernel
+from .documents import TfidfKernel
 from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
 from .for_table import for_table
 from .incomplete_rbf import IncompleteRBF
@@ -14,6 +15,7 @@ from .neighbor_rbf import NeighborRBF
 from .ordinal import OrdinalKernel
 from .preparation import leaves, preparing_kernel
 from .resolution import depends_on_rows, resolve_kernel
+from .sequences import MismatchKernel, SpectrumKernel, SubsequenceKernel
 
 __all__ = [
     "BlockKernel",
@@ -21,9 +23,13 @@ __all__ = [
     "ColumnKernel",
     "DiffusionKernel",
     "IncompleteRBF",
+    "MismatchKernel",
     "NeighborDiffusion",
     "NeighborRBF",
     "OrdinalKernel",
+    "SpectrumKernel",
+    "SubsequenceKernel",
+    "TfidfKernel",
     "block_kernel",
     "check_finite_kernel",
     "depends_on_rows",

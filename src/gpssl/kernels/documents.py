@@ -1,0 +1,130 @@
+"""A kernel for documents: the words they share, rare ones more than common ones."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import normalize
+
+from ..sources import Part
+from ..validation import check_number
+from .evaluation import BlockKernel
+from .preparation import training_rows
+from .resolution import not_resolved
+from .string_kernel import StringKernel, write_products
+
+WORDS_AND_SIGNS = r"\w+|[^\w\s]"
+"""Words of one letter and signs carry meaning in short messages: "u", "2", "£", "!". scikit-learn's own pattern leaves them out."""
+
+
+class TfidfKernel(StringKernel):
+    """Cosine of the angle between tf-idf vectors, or a squared exponential of their distance.
+
+        k(x, y) = xᵀ y                               without a lengthscale
+        k(x, y) = exp(−|x − y|² / 2l²)               with lengthscale l;      |x − y|² = 2 − 2 xᵀ y
+
+    x and y are the vectors of two documents, scaled to length 1. A document without any word of the training documents has a vector of
+    zeros; all such documents count as having one further word, which no other has: they are the same to the kernel, and xᵀ y = 0 with
+    all others.
+
+    Parameters
+    ----------
+    vectorizer
+        What turns documents into vectors: a `TfidfVectorizer`, or anything with its `fit` and `transform`. A clone is fitted to the
+        distinct training documents, so that `min_df`, `max_df` and `max_features` count each of them once; idf is that of all rows
+        with their weights. One that is fitted already comes as a `sklearn.frozen.FrozenEstimator`. None: words and signs in lower
+        case, with 1 + log of their count.
+    length_scale
+        l, in units in which two documents without a common word are √2 apart; None: the cosine.
+    """
+
+    def __init__(self, vectorizer: Any = None, length_scale: float | None = None) -> None:
+        self.vectorizer = vectorizer
+        self.length_scale = length_scale
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nothing is left to be taken from the training rows."""
+        return isinstance(self.vectorizer, FrozenEstimator)
+
+    def resolve(self, X: Any, sample_weight: NDArray[np.float64] | None = None, seed: int = 0) -> TfidfKernel:
+        """The kernel with a vectorizer that has been fitted to these documents, unless it comes with one."""
+        self._check_parameters()
+        if self.is_resolved:
+            return TfidfKernel(self.vectorizer, self.length_scale)
+        documents = training_rows(self, X, sample_weight).reduce(_documents_that_count, _concatenate).distinct()
+        blank = TfidfVectorizer(sublinear_tf=True, token_pattern=WORDS_AND_SIGNS) if self.vectorizer is None else self.vectorizer
+        fitted = clone(blank).fit(documents.texts)
+        if isinstance(fitted, TfidfVectorizer) and fitted.use_idf:
+            fitted.idf_ = _weighted_idf(fitted, documents)
+        return TfidfKernel(FrozenEstimator(fitted), self.length_scale)
+
+    def _check_parameters(self) -> None:
+        if self.length_scale is not None:
+            check_number("length_scale", self.length_scale, Real, above=0, otherwise="or None")
+        usable = hasattr(self.vectorizer, "fit") and hasattr(self.vectorizer, "transform") and not isinstance(self.vectorizer, type)
+        if self.vectorizer is not None and not usable:
+            raise ValueError(f"vectorizer must be an object such as TfidfVectorizer(), or None, got {self.vectorizer!r}.")
+
+    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
+        """A function that fills in k(X, points) block by block; the vectors of the points are computed once."""
+        self._check_parameters()
+        if not self.is_resolved:
+            raise not_resolved(self, "words and their weights")
+        columns = self._vectors(points).T.tocsr()
+
+        def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+            write_products(self._vectors(X), columns, out)
+            np.minimum(out, 1.0, out=out)
+            if self.length_scale is not None:
+                out -= 1.0
+                out /= self.length_scale**2
+                np.exp(out, out=out)
+
+        return fill
+
+    def _vectors(self, texts: NDArray[Any]) -> csr_array:
+        """Vectors of length 1, with one entry more for documents that have no known word. [n, D + 1]"""
+        vectors = normalize(csr_array(self.vectorizer.transform(texts), dtype=np.float64))
+        vectors.eliminate_zeros()
+        nothing_known = (np.diff(vectors.indptr) == 0).astype(np.float64)
+        return csr_array(hstack([vectors, csr_array(nothing_known[:, None])], format="csr"))
+
+
+class _Documents(NamedTuple):
+    """Documents and their weights."""
+
+    texts: NDArray[Any]
+    weight: NDArray[np.float64]
+
+    def distinct(self) -> _Documents:
+        """Each once, in alphabetical order, with the weights of its copies added, in an order that does not depend on that of the rows."""
+        # By weight first: the second sort leaves copies in that order.
+        order = np.argsort(self.weight, kind="stable")
+        texts, inverse = np.unique(self.texts[order], return_inverse=True)
+        return _Documents(texts, np.bincount(inverse, self.weight[order], minlength=len(texts)).astype(np.float64, copy=False))
+
+
+def _documents_that_count(part: Part) -> _Documents:
+    present = part.weight > 0
+    return _Documents(part.rows[present], part.weight[present])
+
+
+def _concatenate(one: _Documents, other: _Documents) -> _Documents:
+    return _Documents(*(np.concatenate(pair) for pair in zip(one, other, strict=True)))
+
+
+def _weighted_idf(fitted: TfidfVectorizer, documents: _Documents) -> NDArray[np.float64]:
+    """idf = log((n + s) / (df + s)) + 1 with s = 1 if `smooth_idf`, else 0; a document of weight w is w documents. [D]"""
+    occurs = csr_array(fitted.transform(documents.texts)) != 0
+    frequency = occurs.astype(np.float64).T @ documents.weight
+    smooth = float(fitted.smooth_idf)
+    idf: NDArray[np.float64] = np.log((documents.weight.sum() + smooth) / (frequency + smooth)) + 1
+    return idf
