@@ -140,7 +140,9 @@ def stable_cholesky(covariance: NDArray[np.float64], scale: float | None = None)
 
 
 def _describe(kernel: Kernel) -> str:
-    """The kernel with all digits of its parameters; its own `repr` rounds them."""
+    """The kernel with all digits of its parameters; its own `repr` rounds them. One whose parameters are objects has its own `describe`."""
+    if hasattr(kernel, "describe"):
+        return str(kernel.describe())
     parameters = []
     for name, value in sorted(kernel.get_params(deep=False).items()):
         if callable(value) and not isinstance(value, Kernel):
