@@ -45,6 +45,7 @@ ORDER = [
 
 IMPORT_WHEN_USED = (
     *("perceptron", "networks", "network_transformer", "vicreg", "scarf", "simvae"),  # PyTorch
+    "adapters",  # PyTorch and GPyTorch
     *("dask_rows", "table_files", "checked_rows"),  # Dask, pyarrow, pandas
 )
 """Modules that import what an extra brings, inside the functions that need it."""

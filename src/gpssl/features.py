@@ -143,7 +143,12 @@ def stable_cholesky(covariance: NDArray[np.float64], scale: float | None = None)
 
 
 def _describe(value: Any) -> str:
-    """A kernel with all digits of its parameters, where its own `repr` rounds them; arrays by a digest of what they hold."""
+    """A kernel with all digits of its parameters, where its own `repr` rounds them; arrays by a digest of what they hold.
+
+    A kernel with parameters that cannot be described like this has a method `describe`.
+    """
+    if isinstance(value, Kernel) and hasattr(value, "describe"):
+        return str(value.describe())
     if isinstance(value, Kernel):
         parameters = sorted(value.get_params(deep=False).items())
         return f"{type(value).__name__}({', '.join(f'{name}={_describe(part)}' for name, part in parameters)})"

@@ -4,36 +4,53 @@ Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that
 `NeighborRBF`, has a method `resolve` that turns it into a concrete one, once, at `fit`.
 """
 
+from .adapters import CallableKernel, GPyTorchKernel, PrecomputedKernel, from_gpytorch
 from .categories import CategoryKernel
 from .columns import ColumnKernel
 from .documents import TfidfKernel
 from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
 from .for_table import for_table
+from .graph_rows import LabelledGraph
+from .graphs import RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
 from .incomplete_rbf import IncompleteRBF
 from .neighbor_diffusion import DiffusionKernel, NeighborDiffusion
 from .neighbor_rbf import NeighborRBF
+from .nodes import NodeDiffusion, NodeMatern
 from .ordinal import OrdinalKernel
+from .pairs import GroupKernel, PairKernel
 from .preparation import leaves, preparing_kernel
 from .resolution import depends_on_rows, resolve_kernel
 from .sequences import MismatchKernel, SpectrumKernel, SubsequenceKernel
 
 __all__ = [
     "BlockKernel",
+    "CallableKernel",
     "CategoryKernel",
     "ColumnKernel",
     "DiffusionKernel",
+    "GPyTorchKernel",
+    "GroupKernel",
     "IncompleteRBF",
+    "LabelledGraph",
     "MismatchKernel",
     "NeighborDiffusion",
     "NeighborRBF",
+    "NodeDiffusion",
+    "NodeMatern",
     "OrdinalKernel",
+    "PairKernel",
+    "PrecomputedKernel",
+    "RandomWalkKernel",
+    "ShortestPathKernel",
     "SpectrumKernel",
     "SubsequenceKernel",
     "TfidfKernel",
+    "WeisfeilerLehmanKernel",
     "block_kernel",
     "check_finite_kernel",
     "depends_on_rows",
     "for_table",
+    "from_gpytorch",
     "kernel_diagonal",
     "leaves",
     "preparing_kernel",

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel, NormalizedKernelMixin
+from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from ..tables import encode_table
 from ..validation import check_number
-from .evaluation import BlockKernel, CallByBlocks
+from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal
 from .neighbour_rule import check_rule, neighbour_lengthscale
 from .preparation import training_rows
 from .resolution import not_resolved
@@ -22,7 +22,7 @@ MISSING = -1.0
 """Missing cells are a category of their own. Codes of categories are large; other numbers are compared as they are, but for this one."""
 
 
-class CategoryKernel(CallByBlocks, NormalizedKernelMixin, GenericKernelMixin, Kernel):
+class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
     """k(x, y) = exp(−½ H(x, y) / h), where H is the number of columns in which x and y differ (Hamming distance).
 
     It is a product over columns of 1 for equal and e^(−1/2h) for different cells, which is positive semi-definite. Text, categories and

@@ -38,6 +38,14 @@ class KernelWithBlocks(Protocol):
         ...
 
 
+class UnitDiagonal:
+    """k(x, x) = 1 for rows of any kind; scikit-learn's own mixin asks for an array."""
+
+    def diag(self, X: Any) -> NDArray[np.float64]:
+        """k(x, x). [n]"""
+        return np.ones(len(X))
+
+
 class CallByBlocks:
     """scikit-learn's `k(X, Y)` for a kernel that has `block_kernel`. It has no hyperparameters to differentiate by."""
 

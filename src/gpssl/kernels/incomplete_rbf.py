@@ -7,13 +7,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.gaussian_process.kernels import RBF, Kernel, NormalizedKernelMixin
+from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.utils import check_array
 
 from ..rows import in_double_precision
 from ..sources import MappedRows
 from ..validation import check_number
-from .evaluation import LARGEST_HALF_NORM, BlockKernel, CallByBlocks, block_kernel
+from .evaluation import LARGEST_HALF_NORM, BlockKernel, CallByBlocks, UnitDiagonal, block_kernel
 from .missing_cells import GaussianRows, fit_gaussian
 from .neighbor_rbf import NeighborRBF
 from .preparation import training_rows
@@ -22,7 +22,7 @@ from .resolution import not_resolved
 Array = NDArray[np.float64]
 
 
-class IncompleteRBF(CallByBlocks, NormalizedKernelMixin, Kernel):
+class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
     """The expected squared exponential where NaN marks a missing cell.
 
     Rows are taken as Gaussian, x ~ N(μ, Σ), for what is missing: a missing cell has a mean m_d(x) given the known cells of its row, and

@@ -15,7 +15,7 @@ from ..rows import in_double_precision
 from ..sources import open_rows
 from ..validation import check_number
 from .column_scale import column_scale
-from .evaluation import BlockKernel, CallByBlocks
+from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal
 from .nearest_rows import NearestRows, Neighbours
 from .neighbour_graph import diffusion_coordinates, neighbour_graph
 from .resolution import not_resolved
@@ -114,7 +114,7 @@ class NeighborDiffusion(NormalizedKernelMixin, Kernel):
         return f"NeighborDiffusion({self.n_neighbors!r}, time={self.time!r}, n_eigenvectors={self.n_eigenvectors!r})"
 
 
-class DiffusionKernel(CallByBlocks, NormalizedKernelMixin, Kernel):
+class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
     """What `NeighborDiffusion` becomes at `fit`.
 
     Parameters

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel, NormalizedKernelMixin
+from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from ..rows import in_double_precision
 from ..sources import MappedRows, Rows
 from ..tables import are_codes, encode_cell, encode_table
-from .evaluation import BlockKernel, CallByBlocks, block_kernel
+from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal, block_kernel
 from .incomplete_rbf import IncompleteRBF
 from .preparation import training_rows
 from .resolution import not_resolved, resolve_kernel
@@ -23,7 +23,7 @@ MAX_LEVELS = 1000
 """Distinct numbers of a column that are kept; between them, positions are interpolated."""
 
 
-class OrdinalKernel(CallByBlocks, NormalizedKernelMixin, GenericKernelMixin, Kernel):
+class OrdinalKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
     """A squared exponential of the positions that values have among the levels of their column, from 0 for the lowest to 1 for the highest.
 
     Numbers that are between two levels are between their positions, and beyond the last level at its position. Text that is no level, and

@@ -1,0 +1,196 @@
+"""Kernels between graphs: what two graphs have in common, as counts of what there is in them."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import shortest_path
+from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
+
+from ..rows import mixed_bits
+from ..validation import check_number
+from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal
+from .graph_rows import GraphRows, LabelledGraph
+from .sequence_counts import Counts
+from .string_kernel import write_products
+
+Array = NDArray[np.float64]
+Hashes = NDArray[np.uint64]
+
+GRAPHS_REMEMBERED = 20_000
+"""Whose counts are kept: a fit asks for those of the same graphs for every few inducing graphs that it chooses."""
+NOTHING = np.uint64(0)
+"""What there is in a graph in which there is nothing to count."""
+STEP, DISTANCE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+"""Odd numbers that tell iterations, and distances, apart."""
+
+
+class Found(NamedTuple):
+    """What there is in a graph: distinct hashes, in rising order, and how much of each."""
+
+    words: Hashes
+    values: Array
+
+
+class _GraphKernel(CallByBlocks, GraphRows, UnitDiagonal, GenericKernelMixin, Kernel):
+    """Counts of something in two graphs, multiplied, and divided by their lengths.
+
+        k(x, y) = ⟨φ(x), φ(y)⟩ / (|φ(x)| |φ(y)|)
+
+    Graphs in which there is nothing to count, φ(x) = 0, are all alike to the kernel: k = 1 between them, 0 to all others. That is one
+    more entry of φ, so k stays positive semi-definite, and k(x, x) = 1 for every graph.
+    """
+
+    def _find(self, graph: LabelledGraph) -> Found:
+        """φ(x)."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        """A sentence for parameters that make no kernel."""
+
+    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
+        """The counts of the points as columns of a sparse matrix, once for all blocks of rows."""
+        self._check_parameters()
+        counts = self._count(points)
+        words = np.unique(counts.word)
+        columns = counts.matrix(counts.value, words, len(points)).T.tocsr()
+        squares = counts.squared_norms(len(points))
+
+        def fill(X: NDArray[Any], out: Array) -> None:
+            own = self._count(X)
+            write_products(own.matrix(own.value, words, len(X)), columns, out)
+            out /= np.sqrt(np.outer(own.squared_norms(len(X)), squares))  # exact for k(x, x), as √(c²) = c
+
+        return fill
+
+    def _count(self, graphs: NDArray[Any]) -> Counts:
+        found = [self._find(graph) for graph in graphs]
+        sizes = [len(one.words) for one in found]
+        words = np.concatenate([np.empty(0, np.uint64), *(one.words for one in found)])
+        values = np.concatenate([np.empty(0), *(one.values for one in found)])
+        return Counts(np.repeat(np.arange(len(found)), sizes), words, values, np.ones(len(words)))
+
+    def is_stationary(self) -> bool:
+        """Graphs have no differences."""
+        return False
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({parameters})"
+
+
+class WeisfeilerLehmanKernel(_GraphKernel):
+    """How many nodes of two graphs look alike, with their neighbourhoods out to `n_iterations` steps (Shervashidze et al., 2011).
+
+        φ(x) = numbers of nodes with each label, at iteration 0, 1, …, n_iterations
+
+    A node's label at the next iteration is its label and the multiset of the labels of its neighbours; labels are known by 64-bit hashes.
+    See `GraphRows` for what a row may be.
+    """
+
+    def __init__(self, n_iterations: int = 3, *, node_label: str = "label") -> None:
+        self.n_iterations = n_iterations
+        self.node_label = node_label
+
+    def _check_parameters(self) -> None:
+        check_number("n_iterations", self.n_iterations, Integral, at_least=1)
+
+    def _find(self, graph: LabelledGraph) -> Found:
+        return _neighbourhoods(graph, int(self.n_iterations))
+
+
+class ShortestPathKernel(_GraphKernel):
+    """How many pairs of nodes of two graphs have the same labels and the same distance (Borgwardt and Kriegel, 2005).
+
+        φ(x) = numbers of ordered pairs of distinct, connected nodes, by both labels and the number of edges between them
+
+    A graph without edges has no such pairs: it is like every other graph without edges, and unlike all that have some. The work on a graph
+    grows with the square of its nodes times its edges.
+    """
+
+    def __init__(self, *, node_label: str = "label") -> None:
+        self.node_label = node_label
+
+    def _find(self, graph: LabelledGraph) -> Found:
+        return _distances(graph)
+
+
+class RandomWalkKernel(_GraphKernel):
+    """How many walks two graphs have, by length; labels do not matter (Gärtner et al., 2003; Kang et al., 2012).
+
+        ⟨φ(x), φ(y)⟩ = Σ_k decay^k 1ᵀ (A_x ⊗ A_y)^k 1,      φ_k(x) = decay^(k/2) 1ᵀ A_x^k 1,      k = 0, 1, …, n_steps
+
+    The product of the two graphs never has to be built: without labels its walks are pairs of walks. A graph without edges has its nodes as
+    walks of length 0. `node_label` only matters in sums and products with kernels that look at labels, which must have the same.
+    """
+
+    def __init__(self, decay: float = 0.1, n_steps: int = 4, *, node_label: str = "label") -> None:
+        self.decay = decay
+        self.n_steps = n_steps
+        self.node_label = node_label
+
+    def _check_parameters(self) -> None:
+        check_number("decay", self.decay, Real, above=0)
+        check_number("n_steps", self.n_steps, Integral, at_least=1)
+
+    def _find(self, graph: LabelledGraph) -> Found:
+        return _walks(graph, float(self.decay), int(self.n_steps))
+
+
+@lru_cache(GRAPHS_REMEMBERED)
+def _neighbourhoods(graph: LabelledGraph, n_iterations: int) -> Found:
+    """Hashes of the labels at each iteration. That of a multiset is the sum of well-mixed hashes, in which the order is lost."""
+    labels = _label_hashes(graph)
+    edges = np.array(graph.edges, dtype=np.intp).reshape(-1, 2)
+    proper = edges[edges[:, 0] != edges[:, 1]]
+    here, there = np.concatenate([edges, proper[:, ::-1]]).T
+    seen = [labels]
+    for _ in range(n_iterations):
+        around = np.zeros_like(labels)
+        np.add.at(around, here, mixed_bits(labels[there]))
+        labels = mixed_bits(mixed_bits(around) + labels * STEP)
+        seen.append(labels)
+    steps = np.arange(len(seen), dtype=np.uint64)[:, None]
+    return _counted(mixed_bits(np.array(seen) + steps * STEP))
+
+
+@lru_cache(GRAPHS_REMEMBERED)
+def _distances(graph: LabelledGraph) -> Found:
+    """Hashes of two labels and the distance between them."""
+    labels = mixed_bits(_label_hashes(graph))
+    between = shortest_path(graph.adjacency(), directed=False, unweighted=True)
+    one, other = np.nonzero(np.isfinite(between) & (between > 0))
+    if len(one) == 0:
+        return Found(np.array([NOTHING]), np.ones(1))
+    return _counted(mixed_bits(mixed_bits(labels[one] + STEP) + labels[other] + between[one, other].astype(np.uint64) * DISTANCE))
+
+
+@lru_cache(GRAPHS_REMEMBERED)
+def _walks(graph: LabelledGraph, decay: float, n_steps: int) -> Found:
+    """The number of walks of each length, which is the hash."""
+    adjacency, walks = graph.adjacency(), np.ones(len(graph.labels))
+    counts = [float(walks.sum())]
+    for _ in range(n_steps):
+        walks = np.sqrt(decay) * (adjacency @ walks)
+        counts.append(float(walks.sum()))
+    return Found(np.arange(n_steps + 1, dtype=np.uint64), np.array(counts))
+
+
+def _counted(hashes: Hashes) -> Found:
+    words, values = np.unique(hashes, return_counts=True)
+    return Found(words, values.astype(np.float64))
+
+
+def _label_hashes(graph: LabelledGraph) -> Hashes:
+    return np.array([_text_hash(label) for label in graph.labels], dtype=np.uint64)
+
+
+@lru_cache(100_000)
+def _text_hash(text: str) -> int:
+    """The same in every process."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

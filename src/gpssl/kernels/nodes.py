@@ -1,0 +1,256 @@
+"""Kernels between the nodes of one graph."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, diags_array, issparse
+from scipy.sparse.linalg import eigsh
+from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
+
+from ..validation import check_number
+
+Array = NDArray[np.float64]
+
+LARGEST_DENSE = 3000
+"""Linked nodes up to which all eigenvectors are computed."""
+TRUNCATED = 500
+"""Eigenvectors for larger graphs."""
+SHIFT = 1e-6
+"""Beyond the largest eigenvalue of I − L, so that the matrix to factorise is regular."""
+
+
+class _Spectrum(NamedTuple):
+    """The normalised Laplacian of one graph, L = U diag(λ) Uᵀ on its linked nodes."""
+
+    places: dict[Any, int]
+    """The position of each node."""
+    eigenvalues: Array
+    vectors: Array
+    """U, with zeros for nodes without edges. [N, r]"""
+    alone: NDArray[np.bool_]
+    """Nodes without edges. [N]"""
+    complete: bool
+
+
+class _NodeKernel(GenericKernelMixin, Kernel):
+    """A function of the normalised Laplacian: k = s(L) / c, with c = trace s(L) / N, so that the variance is 1 on average.
+
+    L = I − D^(−½) W D^(−½); a node without edges has a zero row in L, and correlates with no other. Nodes in different components of the
+    graph do not correlate either.
+
+    Graphs with up to 3,000 linked nodes are decomposed completely. For larger ones, or with `n_eigenvectors`, the r smallest eigenvalues
+    are used (500 by default): no dense N × N matrix is formed, one sparse matrix is factorised, and `truncation_error()` bounds what is
+    left out.
+    """
+
+    graph: Any
+    n_eigenvectors: int | None
+
+    def _weight(self, eigenvalues: Array) -> Array:
+        """s(λ), positive and falling."""
+        raise NotImplementedError
+
+    def prepare(self, X: Any) -> NDArray[Any]:
+        """Names of nodes, checked. [n]"""
+        spectrum = self._spectrum()
+        values = X.to_numpy() if hasattr(X, "to_numpy") else X
+        if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        names = [_plain(name) for name in values]
+        rows = np.empty(len(names), dtype=object)
+        for position, name in enumerate(names):
+            if not _is_in(name, spectrum.places):
+                raise ValueError(f"Row {position} is {name!r}, which is no node of the graph. A node that is new needs a new graph.")
+            rows[position] = name
+        return rows
+
+    def truncation_error(self) -> float:
+        """A bound on the spectral norm of what the eigenvectors left out would add: s(λ_r) / c; 0 with all eigenvectors."""
+        spectrum = self._spectrum()
+        return 0.0 if spectrum.complete else float(self._weight(spectrum.eigenvalues[-1:])[0] / self._scale(spectrum))
+
+    def _scale(self, spectrum: _Spectrum) -> float:
+        """c, the mean variance over the nodes."""
+        own = self._weight(np.zeros(1))[0] * spectrum.alone.sum()
+        return float((self._weight(spectrum.eigenvalues).sum() + own) / len(spectrum.alone))
+
+    def _spectrum(self) -> _Spectrum:
+        """Computed once."""
+        if not hasattr(self, "_decomposed"):
+            self._decomposed = _decompose(self.graph, self.n_eigenvectors)
+        return self._decomposed
+
+    def _features(self, positions: NDArray[np.intp]) -> Array:
+        """Φ with k = Φ Φᵀ between linked nodes. [n, r]"""
+        spectrum = self._spectrum()
+        return spectrum.vectors[positions] * np.sqrt(self._weight(spectrum.eigenvalues) / self._scale(spectrum))
+
+    def _own(self, positions: NDArray[np.intp]) -> Array:
+        """The variance of nodes without edges, 0 for all others. [n]"""
+        spectrum = self._spectrum()
+        return spectrum.alone[positions] * self._weight(np.zeros(1))[0] / self._scale(spectrum)
+
+    def _positions(self, X: Any) -> NDArray[np.intp]:
+        places = self._spectrum().places
+        return np.array([places[name] for name in self.prepare(X)], dtype=np.intp)
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
+        """k(X, Y). [n, m]"""
+        if eval_gradient:
+            raise ValueError(f"{type(self).__name__} does not compute gradients.")
+        rows = self._positions(X)
+        points = rows if Y is None else self._positions(Y)
+        return self._features(rows) @ self._features(points).T + np.equal.outer(rows, points) * self._own(rows)[:, None]
+
+    def diag(self, X: Any) -> Array:
+        """k(x, x). [n]"""
+        positions = self._positions(X)
+        return (self._features(positions) ** 2).sum(axis=1) + self._own(positions)
+
+    def is_stationary(self) -> bool:
+        """Nodes have no differences."""
+        return False
+
+    def describe(self) -> str:
+        """The kernel and the content of its graph."""
+        names, weights = _read(self.graph)
+        return f"{self!r}, {self.n_eigenvectors}, {joblib.hash((list(map(str, names)), weights.indptr, weights.indices, weights.data))}"
+
+    def __repr__(self) -> str:
+        parameters = {name: value for name, value in self.get_params().items() if name not in ("graph", "n_eigenvectors")}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+
+
+class NodeDiffusion(_NodeKernel):
+    """Heat that spreads over a graph for some time (Kondor and Lafferty, 2002): k = exp(−time · L) / c.
+
+    Rows are nodes: the names of a NetworkX graph, or positions in an adjacency matrix. See `_NodeKernel` for L, c and large graphs.
+
+    Parameters
+    ----------
+    graph
+        An undirected NetworkX graph, with weights in the attribute "weight" if it has any, or a symmetric SciPy sparse matrix.
+    time
+        How far a node's influence reaches.
+    n_eigenvectors
+        How many eigenvectors of L to use; all of them for graphs of up to 3,000 nodes, else 500.
+    """
+
+    def __init__(self, graph: Any, time: float = 1.0, *, n_eigenvectors: int | None = None) -> None:
+        self.graph = graph
+        self.time = time
+        self.n_eigenvectors = n_eigenvectors
+
+    def _weight(self, eigenvalues: Array) -> Array:
+        check_number("time", self.time, Real, above=0)
+        return np.exp(-self.time * eigenvalues)
+
+
+class NodeMatern(_NodeKernel):
+    """The Matérn kernel of a graph (Borovitskiy et al., 2021): k = (2ν/κ² I + L)^(−ν) / c, with κ the `length_scale`.
+
+    Rows are nodes: the names of a NetworkX graph, or positions in an adjacency matrix. See `_NodeKernel` for L, c and large graphs.
+
+    Parameters
+    ----------
+    graph
+        An undirected NetworkX graph, with weights in the attribute "weight" if it has any, or a symmetric SciPy sparse matrix.
+    nu, length_scale
+        Smoothness and reach.
+    n_eigenvectors
+        How many eigenvectors of L to use; all of them for graphs of up to 3,000 nodes, else 500.
+    """
+
+    def __init__(self, graph: Any, nu: float = 1.5, length_scale: float = 1.0, *, n_eigenvectors: int | None = None) -> None:
+        self.graph = graph
+        self.nu = nu
+        self.length_scale = length_scale
+        self.n_eigenvectors = n_eigenvectors
+
+    def _weight(self, eigenvalues: Array) -> Array:
+        check_number("nu", self.nu, Real, above=0)
+        check_number("length_scale", self.length_scale, Real, above=0)
+        return (2 * self.nu / self.length_scale**2 + eigenvalues) ** -float(self.nu)
+
+
+def _plain(name: Any) -> Any:
+    """A number of NumPy as Python's: they hash alike, but not by content."""
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def _is_in(name: Any, places: dict[Any, int]) -> bool:
+    try:
+        return name in places
+    except TypeError:  # lists and the like are no names
+        return False
+
+
+def _decompose(graph: Any, n_eigenvectors: int | None) -> _Spectrum:
+    names, weights = _read(graph)
+    if not names:
+        raise ValueError("The graph has no nodes.")
+    degrees = np.asarray(weights.sum(axis=1)).reshape(-1)
+    linked = np.flatnonzero(degrees > 0)
+    scale = diags_array(1 / np.sqrt(degrees[linked]))
+    similarity = scale @ weights[linked][:, linked] @ scale  # I − L
+    n_vectors = _n_vectors(len(linked), n_eigenvectors)
+    eigenvalues, vectors = _largest(similarity, n_vectors) if n_vectors else (np.empty(0), np.empty((0, 0)))
+    whole = np.zeros((len(names), n_vectors))
+    whole[linked] = vectors
+    # The eigenvalues of L lie between 0 and 2; rounding may leave them outside.
+    return _Spectrum(_places(names), np.clip(1 - eigenvalues, 0, 2), whole, degrees == 0, n_vectors == len(linked))
+
+
+def _n_vectors(n_linked: int, wanted: int | None) -> int:
+    if wanted is not None:
+        check_number("n_eigenvectors", wanted, Integral, at_least=1)
+        return min(int(wanted), n_linked)
+    return n_linked if n_linked <= LARGEST_DENSE else min(TRUNCATED, n_linked)
+
+
+def _largest(similarity: csr_array, n_vectors: int) -> tuple[Array, Array]:
+    """The largest eigenvalues, in falling order, and their vectors."""
+    n_nodes = similarity.shape[0]
+    if n_nodes <= LARGEST_DENSE or n_vectors >= n_nodes:
+        eigenvalues, vectors = np.linalg.eigh(similarity.toarray())
+    else:
+        start = np.random.default_rng(0).standard_normal(n_nodes)  # the same result every time
+        # Close to a singular matrix, the wanted ends of the spectrum are far apart: a long chain converges at once instead of never.
+        eigenvalues, vectors = eigsh(csc_array(similarity), k=n_vectors, sigma=1 + SHIFT, which="LM", v0=start)
+    order = np.argsort(-eigenvalues)[:n_vectors]
+    return eigenvalues[order], vectors[:, order]
+
+
+def _places(names: list[Any]) -> dict[Any, int]:
+    return {_plain(name): position for position, name in enumerate(names)}
+
+
+def _read(graph: Any) -> tuple[list[Any], csr_array]:
+    """Names of the nodes, and the weights between them. [N, N]"""
+    if issparse(graph):
+        names, weights = list(range(graph.shape[0])), csr_array(graph, dtype=np.float64)
+        if graph.shape[0] != graph.shape[1] or abs(weights - weights.T).max() > 1e-12 * abs(weights).max():
+            raise ValueError("The adjacency matrix must be square and symmetric: the kernel is for undirected graphs.")
+    elif hasattr(graph, "is_directed"):
+        if graph.is_directed():
+            raise ValueError("The graph is directed; the kernel is for undirected ones. Pass graph.to_undirected().")
+        names, weights = list(graph.nodes), _weights_of(graph)
+    else:
+        raise TypeError(f"graph must be a NetworkX graph or a SciPy sparse adjacency matrix, got {type(graph).__name__}.")
+    if not np.isfinite(weights.data).all() or weights.data.min(initial=0.0) < 0:
+        raise ValueError("The weights of the edges must be finite and not negative.")
+    return names, weights
+
+
+def _weights_of(graph: Any) -> csr_array:
+    places = {name: position for position, name in enumerate(graph.nodes)}
+    entries = [(places[a], places[b], float(weight)) for a, b, weight in graph.edges(data="weight", default=1.0)]
+    both = entries + [(b, a, weight) for a, b, weight in entries if a != b]
+    table = np.array(both, dtype=np.float64).reshape(-1, 3)
+    indices = table[:, :2].astype(np.intp)
+    return csr_array((table[:, 2], (indices[:, 0], indices[:, 1])), shape=(len(places), len(places)))
