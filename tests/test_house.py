@@ -46,6 +46,7 @@ ORDER = [
 IMPORT_WHEN_USED = (
     *("perceptron", "networks", "network_transformer", "vicreg", "scarf", "simvae"),  # PyTorch
     *("dask_rows", "table_files", "checked_rows"),  # Dask, pyarrow, pandas
+    *("frames", "graphs"),  # pandas, NetworkX
 )
 """Modules that import what an extra brings, inside the functions that need it."""
 
