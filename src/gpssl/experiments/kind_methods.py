@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from ..kernels import NeighborRBF
+from ..kernels import CategoryKernel, IncompleteRBF, NeighborRBF
 from .kernel_methods import VARIANTS, Budget, KernelMachine, Variant, classifier_with, new_kernel
 
 Method = Callable[[Any, Budget], Any]
@@ -65,6 +65,14 @@ def new(name: str, *args: Any, **settings: Any) -> Callable[[Any], Kernel]:
 
 def _neighbor_rbf(_rows: Any) -> Kernel:
     return NeighborRBF()
+
+
+def _overlap(_rows: Any) -> Kernel:
+    return CategoryKernel()
+
+
+def _incomplete_rbf(_rows: Any) -> Kernel:
+    return IncompleteRBF()
 
 
 def _for_table(rows: Any) -> Kernel:
@@ -130,7 +138,7 @@ MESSAGES: dict[str, Method] = {
 
 SEQUENCES: dict[str, Method] = {
     "one-hot + logistic regression": on_numbers(_letters_one_hot, _logistic()),
-    **with_kernel("positions", new("CategoryKernel"), _letters),
+    **with_kernel("positions", _overlap, _letters),
     **with_kernel("spectrum", new("SpectrumKernel", SPECTRUM_LENGTH)),
     **with_kernel("mismatches", new("MismatchKernel", **MISMATCH)),
 }
@@ -156,5 +164,5 @@ GRADES: dict[str, Method] = {
 INCOMPLETE: dict[str, Method] = {
     "means + logistic regression": on_numbers(_standardised, _logistic()),
     **with_kernel("means", _neighbor_rbf, _standardised),
-    **with_kernel("gaps", new("IncompleteRBF", neighborhood=10)),
+    **with_kernel("gaps", _incomplete_rbf),
 }

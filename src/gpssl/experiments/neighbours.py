@@ -24,10 +24,11 @@ from .. import GPSSL, MarginalizedClassifier
 from ..baselines import KernelPCA
 from ..datasets import CLASSIFICATION_TABLES, FURTHER_TABLES, load_classification
 from ..downstream import BayesianLogisticRegression
-from ..kernels import NeighborRBF
+from ..inference import Variational
+from ..kernels import NeighborDiffusion, NeighborRBF
 from ..selection import RepresentationSearch
 from .curves import draw_lines, lines_of, lines_table, picture
-from .kernel_methods import Budget, budget_of, classifier_with, new_kernel
+from .kernel_methods import Budget, budget_of, classifier_with
 from .ledger import Record, Task
 from .methods import N_COMPONENTS
 from .plan import Plan
@@ -43,8 +44,8 @@ SELECTED = "GPSSL-full, selected"
 DATA = (*CLASSIFICATION_TABLES, *FURTHER_TABLES)
 
 
-def _diffusion() -> Any:
-    return new_kernel("NeighborDiffusion", n_neighbors=N_NEIGHBORS)
+def _diffusion() -> NeighborDiffusion:
+    return NeighborDiffusion(N_NEIGHBORS)
 
 
 def _single(representation: Any, X: Array, budget: Budget) -> Any:
@@ -65,12 +66,13 @@ class KernelSelection(ClassifierMixin, BaseEstimator):
         self.seed = seed
 
     def fit(self, X: Array, y: NDArray[Any]) -> KernelSelection:
-        """Choose with few draws, which tell good kernels from bad ones, and train with all."""
-        diffusions = [new_kernel("NeighborDiffusion", n_neighbors=k, time=time) for k in (5, N_NEIGHBORS) for time in (16, 64)]
+        """Choose after a few steps of inference and with few draws, which tell good kernels from bad ones; train with all."""
+        diffusions = [NeighborDiffusion(k, time=time) for k in (5, N_NEIGHBORS) for time in (16, 64)]
         grid = {"kernel": [*diffusions, NeighborRBF(), _diffusion() + NeighborRBF()]}
-        classifier = MarginalizedClassifier(GPSSL(N_COMPONENTS, random_state=self.seed), n_draws=SELECTION_DRAWS, random_state=self.seed)
+        rough = GPSSL(N_COMPONENTS, inference=Variational(precise=False), random_state=self.seed)
+        classifier = MarginalizedClassifier(rough, BayesianLogisticRegression(), n_draws=SELECTION_DRAWS, random_state=self.seed)
         search = RepresentationSearch(classifier, grid, cv=N_FOLDS, random_state=self.seed).fit(X, y)
-        self.best_estimator_ = search.best_estimator_.set_params(n_draws=self.n_draws).fit(X, y)
+        self.best_estimator_ = classifier_with("GPSSL-full", search.best_params_["kernel"], X, Budget(self.n_draws, self.seed)).fit(X, y)
         return self
 
     def predict(self, X: Array) -> NDArray[Any]:
