@@ -79,7 +79,7 @@ def _graphs(load_graphs: Callable[[], Examples]) -> Kind:
 
 KINDS: dict[str, Kind] = {
     "sms": Kind("sms", load_sms_spam, MESSAGES, (5, 10, 20, 50, 100), 1500, 1500, ("accuracy", "balanced accuracy", "ROC AUC")),
-    "splice": Kind("splice", load_splice, SEQUENCES, (10, 30, 100, 300), 1500, 1500),
+    "splice": Kind("splice", load_splice, SEQUENCES, (10, 30, 100, 300), 1000, 1000),
     "MUTAG": _graphs(load_mutag),
     "ENZYMES": _graphs(load_enzymes),
     "PROTEINS": _graphs(load_proteins),
