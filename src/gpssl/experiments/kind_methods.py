@@ -50,8 +50,8 @@ def with_kernel(
     return {f"{variant}, {name}": partial(_with_kernel, variant, kernel, transformer) for variant in variants}
 
 
-def with_string_kernel(title: str, name: str, *args: Any, **settings: Any) -> dict[str, Method]:
-    """The same for strings, without the second temperature: their kernels take the longest."""
+def with_kernel_for_objects(title: str, name: str, *args: Any, **settings: Any) -> dict[str, Method]:
+    """The same for strings and graphs, without the second temperature: their kernels take the longest."""
     return with_kernel(title, new(name, *args, **settings), variants=("GPSSL-full", "GPSSL-mean", "GP-prior"))
 
 
@@ -138,21 +138,21 @@ def _support_vectors(_rows: Any, budget: Budget) -> KernelMachine:
 MESSAGES: dict[str, Method] = {
     "TF–IDF + logistic regression": on_numbers(TfidfVectorizer, _logistic()),
     "TF–IDF + logistic regression, balanced": on_numbers(TfidfVectorizer, _logistic(class_weight="balanced")),
-    **with_string_kernel("TF–IDF", "TfidfKernel"),
-    **with_string_kernel("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
-    **with_string_kernel("subsequences", "SubsequenceKernel", **SUBSEQUENCE),
+    **with_kernel_for_objects("TF–IDF", "TfidfKernel"),
+    **with_kernel_for_objects("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
+    **with_kernel_for_objects("subsequences", "SubsequenceKernel", **SUBSEQUENCE),
 }
 
 SEQUENCES: dict[str, Method] = {
     "one-hot + logistic regression": on_numbers(_letters_one_hot, _logistic()),
     **with_kernel("positions", _overlap, _letters),
-    **with_string_kernel("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
-    **with_string_kernel("mismatches", "MismatchKernel", **MISMATCH),
+    **with_kernel_for_objects("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
+    **with_kernel_for_objects("mismatches", "MismatchKernel", **MISMATCH),
 }
 
 GRAPHS: dict[str, Method] = {
     "support vector machine, Weisfeiler–Lehman": _support_vectors,
-    **with_kernel("Weisfeiler–Lehman", new("WeisfeilerLehmanKernel", WL_ITERATIONS)),
+    **with_kernel_for_objects("Weisfeiler–Lehman", "WeisfeilerLehmanKernel", WL_ITERATIONS),
 }
 
 CONNECTIONS: dict[str, Method] = {

@@ -62,15 +62,15 @@ class Kind:
 
 
 THINNED = (0.1, 0.3, 0.5)
-INCOMPLETE_LABELS = {"mice_protein": (20, 50, 100, 300), "breast_cancer": (10, 30, 100), "wine": (10, 30, 100)}
+THINNED_LABELS = {"mice_protein": (50, 300), "breast_cancer": (10, 30, 100), "wine": (10, 30, 100)}
 
 
 def _thinned_name(name: str, share: float) -> str:
     return f"{name}_thinned_{100 * share:.0f}"
 
 
-def _incomplete(name: str, share: float = 0.0) -> Kind:
-    return Kind("missing", partial(load_classification, name), INCOMPLETE, INCOMPLETE_LABELS[name], thinned=share)
+def _incomplete(name: str, labels: Sequence[int], share: float = 0.0) -> Kind:
+    return Kind("missing", partial(load_classification, name), INCOMPLETE, labels, thinned=share)
 
 
 def _graphs(load_graphs: Callable[[], Examples]) -> Kind:
@@ -85,8 +85,8 @@ KINDS: dict[str, Kind] = {
     "PROTEINS": _graphs(load_proteins),
     "kdd": Kind("kdd", load_kdd_frame, CONNECTIONS, (50, 200, 1000), 3000, 2000, ("accuracy", "balanced accuracy")),
     "dermatology": Kind("grades", load_dermatology_frame, GRADES, (10, 30, 100)),
-    "mice_protein": _incomplete("mice_protein"),
-    **{_thinned_name(name, share): _incomplete(name, share) for name in INCOMPLETE_LABELS for share in THINNED},
+    "mice_protein": _incomplete("mice_protein", (20, 50, 100, 300)),
+    **{_thinned_name(name, share): _incomplete(name, labels, share) for name, labels in THINNED_LABELS.items() for share in THINNED},
 }
 
 QUICK_DATA = ("breast_cancer_thinned_30", "wine_thinned_30")
