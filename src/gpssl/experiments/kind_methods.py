@@ -7,7 +7,7 @@ from all training rows; nothing comes from those to predict. Logistic regression
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from ..datasets import Examples
 from ..kernels import CategoryKernel, IncompleteRBF, NeighborRBF
 from .kernel_methods import VARIANTS, Budget, KernelMachine, Variant, classifier_with, new_kernel
 
@@ -50,8 +51,8 @@ def with_kernel(
     return {f"{variant}, {name}": partial(_with_kernel, variant, kernel, transformer) for variant in variants}
 
 
-def with_kernel_for_objects(title: str, name: str, *args: Any, **settings: Any) -> dict[str, Method]:
-    """The same for strings and graphs, without the second temperature: their kernels take the longest."""
+def with_string_kernel(title: str, name: str, *args: Any, **settings: Any) -> dict[str, Method]:
+    """The same for strings, without the second temperature: their kernels take the longest."""
     return with_kernel(title, new(name, *args, **settings), variants=("GPSSL-full", "GPSSL-mean", "GP-prior"))
 
 
@@ -131,28 +132,41 @@ def _numbers_only() -> Any:
     return make_column_transformer((StandardScaler(), make_column_selector(dtype_include="number")))
 
 
-def _support_vectors(_rows: Any, budget: Budget) -> KernelMachine:
-    return KernelMachine(new_kernel("WeisfeilerLehmanKernel", WL_ITERATIONS), seed=budget.seed)
+# Graphs: their kernel matrix is computed once for all splits and methods, and rows are positions in it
+
+
+@cache
+def _gram(load: Callable[[], Examples]) -> NDArray[np.float64]:
+    """k between all graphs of a data set: of two graphs it does not depend on any other. [n, n]"""
+    kernel = new_kernel("WeisfeilerLehmanKernel", WL_ITERATIONS)
+    return kernel(kernel.prepare(load().X))
+
+
+def graph_methods(load: Callable[[], Examples]) -> dict[str, Method]:
+    """A support vector machine and GPSSL with the same kernel."""
+
+    def kernel(_rows: Any) -> Kernel:
+        return new_kernel("PrecomputedKernel", _gram(load))
+
+    return {
+        "support vector machine": lambda rows, budget: KernelMachine(kernel(rows), seed=budget.seed),
+        **with_kernel("Weisfeiler–Lehman", kernel),
+    }
 
 
 MESSAGES: dict[str, Method] = {
     "TF–IDF + logistic regression": on_numbers(TfidfVectorizer, _logistic()),
     "TF–IDF + logistic regression, balanced": on_numbers(TfidfVectorizer, _logistic(class_weight="balanced")),
-    **with_kernel_for_objects("TF–IDF", "TfidfKernel"),
-    **with_kernel_for_objects("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
-    **with_kernel_for_objects("subsequences", "SubsequenceKernel", **SUBSEQUENCE),
+    **with_string_kernel("TF–IDF", "TfidfKernel"),
+    **with_string_kernel("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
+    **with_string_kernel("subsequences", "SubsequenceKernel", **SUBSEQUENCE),
 }
 
 SEQUENCES: dict[str, Method] = {
     "one-hot + logistic regression": on_numbers(_letters_one_hot, _logistic()),
     **with_kernel("positions", _overlap, _letters),
-    **with_kernel_for_objects("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
-    **with_kernel_for_objects("mismatches", "MismatchKernel", **MISMATCH),
-}
-
-GRAPHS: dict[str, Method] = {
-    "support vector machine, Weisfeiler–Lehman": _support_vectors,
-    **with_kernel_for_objects("Weisfeiler–Lehman", "WeisfeilerLehmanKernel", WL_ITERATIONS),
+    **with_string_kernel("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
+    **with_string_kernel("mismatches", "MismatchKernel", **MISMATCH),
 }
 
 CONNECTIONS: dict[str, Method] = {
