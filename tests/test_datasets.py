@@ -24,9 +24,9 @@ from gpssl.datasets import (
     load_ecoli,
     load_mice_protein,
     load_regression,
+    places,
     quadrant_circles,
     sources,
-    tables,
 )
 
 Array = NDArray[np.float64]
@@ -160,8 +160,8 @@ def test_replicates_of_a_mouse_are_a_group() -> None:
 
 @needs_data
 def test_columns_of_the_mice_are_the_file_s() -> None:
-    header = (Path(os.environ["GPSSL_DATA"]) / tables.MICE_PROTEIN.file).read_text("utf-8-sig").splitlines()[0].split(",")
-    assert tuple(header[1:78]) == tables.MICE_PROTEIN.columns
+    header = (Path(os.environ["GPSSL_DATA"]) / places.MICE_PROTEIN.file).read_text("utf-8-sig").splitlines()[0].split(",")
+    assert tuple(header[1:78]) == places.MICE_PROTEIN.columns
 
 
 @pytest.mark.usefixtures("no_folder")
@@ -198,7 +198,7 @@ def as_openml_has_it(X: Array, y: NDArray[Any], names: tuple[str, ...], choices:
 
 @pytest.mark.usefixtures("no_folder")
 def test_openml_is_asked_for_arrays_without_pandas(openml: Shop) -> None:
-    openml.bunch = as_openml_has_it(np.full((2, 7), 0.5), np.array(["cp", "im"], dtype=object), tables.ECOLI.columns)
+    openml.bunch = as_openml_has_it(np.full((2, 7), 0.5), np.array(["cp", "im"], dtype=object), places.ECOLI.columns)
     table = load_ecoli()
     assert table.y.tolist() == ["cp", "im"]
     assert table.y.dtype.kind == "U"
@@ -210,8 +210,8 @@ def test_openml_is_asked_for_arrays_without_pandas(openml: Shop) -> None:
 def test_choices_of_openml_are_decoded(openml: Shop) -> None:
     X = np.tile([[0.0], [3.0], [1.0]], 34)
     X[1, 33] = np.nan
-    choices = {name: ["3", "1", "0", "2"] for name in tables.DERMATOLOGY.columns[:33]}
-    openml.bunch = as_openml_has_it(X, np.array(["6", "1", "2"], dtype=object), tables.DERMATOLOGY.columns, choices)
+    choices = {name: ["3", "1", "0", "2"] for name in places.DERMATOLOGY.columns[:33]}
+    openml.bunch = as_openml_has_it(X, np.array(["6", "1", "2"], dtype=object), places.DERMATOLOGY.columns, choices)
     table = load_dermatology()
     np.testing.assert_array_equal(table.X, X)
     assert table.y.tolist() == ["pityriasis rubra pilaris", "psoriasis", "seboreic dermatitis"]
@@ -219,7 +219,7 @@ def test_choices_of_openml_are_decoded(openml: Shop) -> None:
 
 @pytest.mark.usefixtures("no_folder")
 def test_a_second_target_and_constant_columns_of_openml(openml: Shop) -> None:
-    names = tables.REGRESSION_SOURCES["naval"].columns
+    names = places.REGRESSION_SOURCES["naval"].columns
     X = np.random.default_rng(0).random((5, 16))
     X[:, [8, 11]] = 288.0, 0.998
     kept = [position for position in range(16) if position not in (8, 11)]
@@ -240,17 +240,17 @@ def test_other_columns_than_expected_get_a_sentence(openml: Shop) -> None:
 @pytest.mark.usefixtures("no_folder")
 def test_rows_of_mice_in_another_order_get_a_sentence(openml: Shop) -> None:
     labels = np.array(["c-CS-m", "t-CS-m"] * 540, dtype=object)
-    openml.bunch = as_openml_has_it(np.zeros((1080, 77)), labels, tables.MICE_PROTEIN.columns)
+    openml.bunch = as_openml_has_it(np.zeros((1080, 77)), labels, places.MICE_PROTEIN.columns)
     with pytest.raises(ValueError, match="not known which mouse a row is of"):
         load_mice_protein()
 
 
 @needs_data
-@pytest.mark.parametrize("name", [*CLASSIFICATION_TABLES[1:], *(name for name in tables.REGRESSION_SOURCES if name != "power-plant")])
+@pytest.mark.parametrize("name", [*CLASSIFICATION_TABLES[1:], *(name for name in places.REGRESSION_SOURCES if name != "power-plant")])
 def test_both_ways_give_the_same_table(name: str, openml: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     load = load_classification if name in CLASSIFICATION_TABLES else load_regression
     table = load(name)
-    numbers = {disease: number for number, disease in tables.DISEASES.items()}
+    numbers = {disease: number for number, disease in places.DISEASES.items()}
     y = np.array([numbers.get(label, label) for label in table.y.tolist()], dtype=object if name in CLASSIFICATION_TABLES else np.float64)
     openml.bunch = as_openml_has_it(table.X, y, table.columns)
     monkeypatch.delenv("GPSSL_DATA")

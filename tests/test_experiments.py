@@ -15,7 +15,6 @@ from sklearn.metrics import roc_auc_score
 
 from gpssl.datasets import Table, load_breast_cancer, load_classification, load_regression
 from gpssl.experiments import circles, decisions, labels, regression, scaling, temperature, uci
-from gpssl.experiments.labels import two_classes_first
 from gpssl.experiments.ledger import Task
 from gpssl.experiments.methods import CIRCLES, HEAD, METHODS, QUICK, TABLES, models
 from gpssl.experiments.plan import Plan
@@ -28,7 +27,7 @@ from gpssl.experiments.protocol import (
     score_classification,
     score_regression,
 )
-from gpssl.experiments.splits import divide, hold_out, pool_table, split_seed, split_table
+from gpssl.experiments.splits import divide, hold_out, pool_table, split_seed, split_table, two_classes_first
 
 Array = NDArray[np.float64]
 

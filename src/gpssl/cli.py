@@ -27,6 +27,8 @@ class Target(StrEnum):
     TEMPERATURE = "temperature"
     SCALING = "scaling"
     DECISIONS = "decisions"
+    KINDS = "kinds"
+    NEIGHBOURS = "neighbours"
     ALL = "all"
 
 

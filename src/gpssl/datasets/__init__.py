@@ -1,32 +1,51 @@
-"""Data sets: the paper's circles, and tables to compare methods on."""
+"""Data sets: the paper's circles, tables to compare methods on, and rows of other kinds: texts, graphs, mixed data frames."""
 
 from .circles import NOISE, QUADRANT_ROWS, RADII, Rows, even_circles, quadrant_circles
+from .examples import Examples
+from .frames import load_dermatology_frame, load_kdd_frame, load_mice_protein_frame
+from .graphs import load_enzymes, load_mutag, load_proteins
 from .tables import (
     CLASSIFICATION_TABLES,
+    FURTHER_TABLES,
     REGRESSION_TABLES,
     Table,
     load_breast_cancer,
     load_classification,
     load_dermatology,
+    load_digits,
     load_ecoli,
     load_mice_protein,
     load_regression,
+    load_wine,
 )
+from .texts import load_sms_spam, load_splice
 
 __all__ = [
     "CLASSIFICATION_TABLES",
+    "FURTHER_TABLES",
     "NOISE",
     "QUADRANT_ROWS",
     "RADII",
     "REGRESSION_TABLES",
+    "Examples",
     "Rows",
     "Table",
     "even_circles",
     "load_breast_cancer",
     "load_classification",
     "load_dermatology",
+    "load_dermatology_frame",
+    "load_digits",
     "load_ecoli",
+    "load_enzymes",
+    "load_kdd_frame",
     "load_mice_protein",
+    "load_mice_protein_frame",
+    "load_mutag",
+    "load_proteins",
     "load_regression",
+    "load_sms_spam",
+    "load_splice",
+    "load_wine",
     "quadrant_circles",
 ]

@@ -65,9 +65,21 @@ class Cells(NamedTuple):
 
 def read_source(source: Source) -> Cells:
     """The table from the user's folder if the file is there, else from OpenML or scikit-learn's cache of it."""
+    path = find_file(source.file)
+    return _read_openml(source) if path is None else _read_file(path, source)
+
+
+def find_file(file: str) -> Path | None:
+    """The file in the user's folder, if there is one."""
     folder = os.environ.get(FOLDER_VARIABLE)
-    path = Path(folder).expanduser() / source.file if folder else None
-    return _read_file(path, source) if path is not None and path.is_file() else _read_openml(source)
+    path = Path(folder).expanduser() / file if folder else None
+    return path if path is not None and path.is_file() else None
+
+
+def where_it_belongs(file: str) -> str:
+    """What to do about a file that was not found."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    return f"set {FOLDER_VARIABLE} to a folder that has {file}" + (f" ({folder} has not)" if folder else "")
 
 
 class BrokenTableError(OSError):
@@ -75,7 +87,7 @@ class BrokenTableError(OSError):
 
 
 def _read_file(path: Path, source: Source) -> Cells:
-    lines = [line for line in _read_text(path).splitlines() if line.strip()][1 if source.header else 0 :]
+    lines = [line for line in read_text(path).splitlines() if line.strip()][1 if source.header else 0 :]
     cells = [[cell.strip() for cell in line.split(source.delimiter)] for line in lines]
     last = source.first + len(source.columns)
     _check_cells(path, cells, at_least=max(last, source.target) + 1)
@@ -88,12 +100,13 @@ def _read_file(path: Path, source: Source) -> Cells:
     return Cells(X, np.array([row[source.target] for row in cells]), groups)
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path, advice: str = RESTORE) -> str:
+    """A file of text, compressed where its name says so; advice for one that cannot be read."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         return content.decode("utf-8-sig")
     except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
-        raise BrokenTableError(f"{path} cannot be read ({error}). {RESTORE}") from error
+        raise BrokenTableError(f"{path} cannot be read ({error}). {advice}") from error
 
 
 def _check_cells(path: Path, cells: list[list[str]], *, at_least: int) -> None:
@@ -120,8 +133,7 @@ def _read_openml(source: Source) -> Cells:
 
 
 def _fetch(source: Source) -> Any:
-    folder = os.environ.get(FOLDER_VARIABLE)
-    here = f"set {FOLDER_VARIABLE} to a folder that has {source.file}" + (f" ({folder} has not)" if folder else "")
+    here = where_it_belongs(source.file)
     if source.openml_id is None:
         raise FileNotFoundError(f"The table was not found: {here}. No copy on OpenML is known.")
     try:

@@ -73,9 +73,10 @@ def plot_classes(panels: Mapping[str, tuple[Array, NDArray[Any]]], wrong: Mappin
 def plot_lines(panels: Mapping[str, Sequence[Line]], *, xlabel: str, ylabel: str) -> NDArray[Any]:
     """Lines with bands of one standard error over a logarithmic axis, a panel for each data set. Axes [panels]"""
     axes = _panels(len(panels))
+    names = list(dict.fromkeys(line.name for lines in panels.values() for line in lines))
     for ax, (title, lines) in zip(axes, panels.items(), strict=False):
-        for number, line in enumerate(lines):
-            style = style_of(number)
+        for line in lines:
+            style = style_of(names.index(line.name))  # the same in all panels: they share a legend
             mean, error = np.array(line.y).T
             look = {"color": style.color, "linestyle": style.line, "marker": style.marker, "markersize": 3.5, "linewidth": 1.2}
             ax.plot(line.x, mean, label=line.name, **look)

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..datasets import CLASSIFICATION_TABLES, load_classification
 from ..downstream import BayesianLogisticRegression
-from .figures import Line, plot_lines, save
+from .curves import draw_lines, lines_of, lines_table
 from .ledger import Record, Task
-from .markdown import table
 from .methods import Grids, models
 from .plan import Plan
 from .protocol import probabilities_of
-from .splits import pool_table, split_seed
-from .statistics import Estimate
+from .splits import pool_table, split_seed, two_classes_first
 
 N_LABELS = (2, 5, 10, 20, 50, 100, 200)
 WARM = "GPSSL-full, τ = 1"
@@ -53,35 +49,11 @@ def run(task: Task, plan: Plan) -> Record:
     return {"accuracy": accuracies}
 
 
-def two_classes_first(y: NDArray[Any]) -> NDArray[np.intp]:
-    """The rows in their order, which is one of chance, but with the first row of another class second: two labels should be two classes."""
-    other = int(np.flatnonzero(y != y[0])[0])
-    rest = np.delete(np.arange(1, len(y)), other - 1)
-    return np.concatenate([[0, other], rest])
-
-
 def report(records: Sequence[Record]) -> dict[str, str]:
     """For each table, mean accuracy and standard error by method and number of labels."""
-    return {f"labels {data}": _table(lines) for data, lines in _lines(records).items()}
-
-
-def _table(lines: Sequence[Line]) -> str:
-    header = ["labels", *(f"{n:.0f}" for n in lines[0].x)]
-    return table(header, [[line.name, *(estimate.text() for estimate in line.y)] for line in lines])
+    return {f"labels {data}": lines_table(lines) for data, lines in lines_of(records).items()}
 
 
 def draw(records: Sequence[Record], _plan: Plan, folder: Path) -> list[Path]:
     """One panel for each table."""
-    axes = plot_lines(_lines(records), xlabel="labels", ylabel="accuracy")
-    return save({"labels": axes[0]}, folder)
-
-
-def _lines(records: Sequence[Record]) -> dict[str, list[Line]]:
-    """Data set → one line for each method."""
-    lines: dict[str, list[Line]] = {}
-    for data, method in dict.fromkeys((record["data"], record["method"]) for record in records):
-        mine = [record["accuracy"] for record in records if (record["data"], record["method"]) == (data, method)]
-        counts = list(mine[0])
-        estimates = [Estimate.of([accuracy[count] for accuracy in mine]) for count in counts]
-        lines.setdefault(data, []).append(Line(method, [float(count) for count in counts], estimates))
-    return lines
+    return draw_lines(lines_of(records), "labels", folder)

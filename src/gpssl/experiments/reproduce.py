@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import joblib
 
-from ..datasets import CLASSIFICATION_TABLES, REGRESSION_TABLES, load_classification, load_regression
+from ..datasets import CLASSIFICATION_TABLES, FURTHER_TABLES, REGRESSION_TABLES, load_classification, load_regression
 from ..plots.figures import new_figure
 from ..progress import Progress, announce
 from ..threads import one_blas_thread
-from . import circles, decisions, labels, regression, scaling, temperature, uci
+from . import circles, decisions, kinds, labels, neighbours, regression, scaling, temperature, uci
 from .ledger import Ledger, Record, Task, as_line, task_of
 from .markdown import fill, marks
 from .plan import Experiment, Plan, UnknownTableError
@@ -31,6 +31,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "temperature": temperature,
     "scaling": scaling,
     "decisions": decisions,
+    "kinds": kinds,
+    "neighbours": neighbours,
 }
 
 PACKAGES = ("gpssl", "numpy", "scipy", "scikit-learn", "torch")
@@ -84,15 +86,23 @@ def _plan_tasks(names: Sequence[str], plan: Plan) -> dict[str, list[Task]]:
 
 def _check_before_the_work(tasks: dict[str, list[Task]], report: Path) -> None:
     """What would fail after an hour should fail at once: data, pictures, and the file to write."""
-    for data in dict.fromkeys(task.data for pieces in tasks.values() for task in pieces):
-        if data in REGRESSION_TABLES:
-            load_regression(data)
-        elif (name := data.removesuffix(uci.BY_MOUSE_SUFFIX)) in CLASSIFICATION_TABLES:
-            load_classification(name)
+    for experiment, data in dict.fromkeys((name, task.data) for name, pieces in tasks.items() for task in pieces):
+        _load(experiment, data)
     new_figure(1, 1)
     if report.is_dir():
         raise IsADirectoryError(f"The report {report} is a folder: name a file in it.")
     report.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _load(experiment: str, data: str) -> None:
+    """A sentence where a data set is missing. Some experiments make their own."""
+    table = data.removesuffix(uci.BY_MOUSE_SUFFIX)
+    if experiment == "kinds":
+        kinds.load(data)
+    elif data in REGRESSION_TABLES:
+        load_regression(data)
+    elif table in (*CLASSIFICATION_TABLES, *FURTHER_TABLES):
+        load_classification(table)
 
 
 def run_all(name: str, tasks: Sequence[Task], plan: Plan, ledger: Ledger, n_jobs: int) -> list[Record]:

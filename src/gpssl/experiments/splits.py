@@ -101,3 +101,10 @@ def hold_out(split: Split) -> tuple[LabelledRows, LabelledRows]:
     order = np.random.default_rng([split.seed, 1]).permutation(np.unique(units))
     held_out = np.isin(units, order[round((1 - HELD_OUT) * len(order)) :])
     return LabelledRows(X[~held_out], y[~held_out]), LabelledRows(X[held_out], y[held_out])
+
+
+def two_classes_first(y: NDArray[Any]) -> NDArray[np.intp]:
+    """The rows in their order, which is one of chance, but with the first row of another class second: two labels should be two classes."""
+    other = int(np.flatnonzero(y != y[0])[0])
+    rest = np.delete(np.arange(1, len(y)), other - 1)
+    return np.concatenate([[0, other], rest])
