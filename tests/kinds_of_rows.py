@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 from sklearn.gaussian_process import kernels as sk
 
 from gpssl import kernels as k
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the versions of PyTorch that it was written for
+    import gpytorch
 
 N_TRAINING = 40
 
@@ -67,6 +73,47 @@ def _array(rows: list[Any]) -> np.ndarray[Any, Any]:
     return np.array(rows, dtype=np.float64)
 
 
+def _strings() -> list[str]:
+    rng = np.random.default_rng(3)
+    motifs = ["abcab", "ccbba"]
+    return [
+        "".join(rng.choice(list("abc"), 5)) + motifs[place % 2] * 2 + "".join(rng.choice(list("abc"), 5)) for place in range(N_TRAINING)
+    ]
+
+
+def _documents() -> list[str]:
+    rng = np.random.default_rng(4)
+    words = [["cat", "dog", "horse", "the"], ["ship", "train", "car", "the"]]
+    return [" ".join(rng.choice(words[place % 2], 6)) for place in range(N_TRAINING)]
+
+
+def _graph(edges: list[tuple[int, int]], labels: list[str]) -> nx.Graph:
+    graph = nx.Graph()
+    graph.add_nodes_from((node, {"label": label}) for node, label in enumerate(labels))
+    graph.add_edges_from((a, b) for a, b in edges if a != b and max(a, b) < len(labels))
+    return graph
+
+
+def _graphs() -> list[nx.Graph]:
+    """Rings and stars."""
+    rng = np.random.default_rng(5)
+    shapes = [nx.cycle_graph, nx.star_graph]
+    graphs = [shapes[place % 2](int(rng.integers(4, 9))) for place in range(N_TRAINING)]
+    return [_graph(list(graph.edges), [str(label) for label in rng.choice(list("CN"), len(graph))]) for graph in graphs]
+
+
+def _shared_letters(x: str, y: str) -> float:
+    return 1.0 + sum(x.count(letter) * y.count(letter) for letter in set(x)) / 100
+
+
+def _one_column(rows: list[Any]) -> np.ndarray[Any, Any]:
+    return np.array(rows)[:, None]
+
+
+_MOONS = np.array(_vectors())
+_TWO_PARTS = nx.disjoint_union(nx.path_graph(N_TRAINING // 2), nx.cycle_graph(N_TRAINING // 2))
+_NODES = [place // 2 + (N_TRAINING // 2) * (place % 2) for place in range(N_TRAINING)]
+
 _number = st.floats(-5, 5, allow_subnormal=False)
 _number_or_gap = st.one_of(_number, st.just(np.nan))
 _vector = st.lists(_number, min_size=3, max_size=3)
@@ -74,6 +121,14 @@ _category = st.sampled_from(["red", "green", "blue", "never seen"])
 _cells = st.tuples(
     st.one_of(st.none(), _number), st.one_of(st.none(), _category), st.one_of(st.none(), st.sampled_from(["low", "middle", "high"]))
 ).map(list)
+
+_string = st.text("abcdé", min_size=1, max_size=12)
+_document = st.lists(st.sampled_from(["cat", "ship", "the", "unheard", "of"]), min_size=1, max_size=6).map(" ".join)
+_labelled_graph = st.builds(
+    _graph,
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=9),
+    st.lists(st.sampled_from(["C", "N", "never seen"]), min_size=1, max_size=6),
+)
 
 _groups = [("size", k.IncompleteRBF(), ["size"]), ("color", k.CategoryKernel(), ["color"]), ("grade", k.OrdinalKernel(), ["grade"])]
 
@@ -87,4 +142,22 @@ KINDS: dict[str, Kind] = {
     "ColumnKernel, product": Kind(k.ColumnKernel(_groups, weights=[1.0, 0.7, 0.5]), _mixed(), _cells, _frame),
     "ColumnKernel, sum": Kind(k.ColumnKernel(_groups, combine="sum"), _mixed(), _cells, _frame),
     "ColumnKernel, scaled": Kind(2.0 * k.ColumnKernel(_groups) + sk.WhiteKernel(0.1), _mixed(), _cells, _frame),
+    "NearestNeighborGP": Kind(k.NearestNeighborGP(5), _vectors(), _vector, _array),
+    "SpectrumKernel": Kind(k.SpectrumKernel(3), _strings(), _string),
+    "MismatchKernel": Kind(k.MismatchKernel(4, 1), _strings(), _string),
+    "SubsequenceKernel": Kind(k.SubsequenceKernel(3, 0.5, 5), _strings(), _string),
+    "spectrum and subsequences": Kind(k.SpectrumKernel(2) * k.SubsequenceKernel(2, 0.7, 4), _strings(), _string),
+    "TfidfKernel": Kind(k.TfidfKernel(), _documents(), _document),
+    "TfidfKernel, RBF": Kind(k.TfidfKernel(length_scale=1.0), _documents(), _document),
+    "WeisfeilerLehmanKernel": Kind(k.WeisfeilerLehmanKernel(2), _graphs(), _labelled_graph),
+    "ShortestPathKernel": Kind(k.ShortestPathKernel(), _graphs(), _labelled_graph),
+    "RandomWalkKernel": Kind(k.RandomWalkKernel(), _graphs(), _labelled_graph),
+    "NodeDiffusion": Kind(k.NodeDiffusion(_TWO_PARTS, time=20.0), _NODES, st.sampled_from(_NODES)),
+    "NodeMatern": Kind(k.NodeMatern(_TWO_PARTS, length_scale=5.0), _NODES, st.sampled_from(_NODES)),
+    "PairKernel": Kind(k.NeighborRBF() + 2.0 * k.PairKernel([[0, 2], [1, 3], [2, 4]]), _vectors(), _vector, _array),
+    "from_gpytorch": Kind(k.from_gpytorch(gpytorch.kernels.MaternKernel(nu=1.5)), _vectors(), _vector, _array),
+    "CallableKernel": Kind(k.CallableKernel(_shared_letters, vectors=False, elementwise=True), _documents(), _document),
+    "PrecomputedKernel": Kind(
+        k.PrecomputedKernel(sk.RBF(1.0)(_MOONS)), list(range(N_TRAINING)), st.integers(0, N_TRAINING - 1), _one_column
+    ),
 }

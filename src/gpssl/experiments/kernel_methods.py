@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
-from .. import GPSSL, MarginalizedClassifier, kernels
+from .. import GPSSL, MarginalizedClassifier
 from ..baselines import GPPrior
 from ..baselines.kernel_rows import KernelRows
 from ..downstream import BayesianLogisticRegression
@@ -40,19 +40,16 @@ def budget_of(plan: Plan, seed: int) -> Budget:
     return Budget(QUICK.n_draws if plan.quick else N_DRAWS, seed)
 
 
-def new_kernel(name: str, *args: Any, **settings: Any) -> Any:
-    """A kernel of `gpssl.kernels` by its name."""
-    return getattr(kernels, name)(*args, **settings)
-
-
-def classifier_with(variant: Variant, kernel: Kernel, rows: Any, budget: Budget) -> MarginalizedClassifier:
+def classifier_with(
+    variant: Variant, kernel: Kernel, rows: Any, budget: Budget, n_components: int = N_COMPONENTS
+) -> MarginalizedClassifier:
     """Heads still to be trained, on a representation with this kernel that was fitted to unlabelled rows."""
     representation: GPSSL | GPPrior
     if variant == "GP-prior":
-        representation = GPPrior(N_COMPONENTS, kernel=kernel, random_state=budget.seed)
+        representation = GPPrior(n_components, kernel=kernel, random_state=budget.seed)
     else:
         temperature: float | Literal["auto"] = 1.0 if variant == "GPSSL-full, τ = 1" else "auto"
-        representation = GPSSL(N_COMPONENTS, kernel=kernel, temperature=temperature, random_state=budget.seed)
+        representation = GPSSL(n_components, kernel=kernel, temperature=temperature, random_state=budget.seed)
     fitted = FrozenEstimator(representation.fit(rows))
     n_draws = None if variant == "GPSSL-mean" else budget.n_draws
     return MarginalizedClassifier(fitted, BayesianLogisticRegression(), n_draws=n_draws, random_state=budget.seed)

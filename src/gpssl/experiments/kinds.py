@@ -11,7 +11,7 @@ paper: they compare what is done about missing cells, not how well a new mouse w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from ..datasets import (
 )
 from .curves import draw_lines, lines_of, lines_table, picture
 from .kernel_methods import budget_of
-from .kind_methods import CONNECTIONS, GRADES, INCOMPLETE, MESSAGES, SEQUENCES, Method, graph_methods
+from .kind_methods import CONNECTIONS, GRADES, GRAPHS, INCOMPLETE, MESSAGES, SEQUENCES, Method
 from .ledger import Record, Task
 from .plan import Plan
 from .protocol import macro_roc_auc, probabilities_of
@@ -74,13 +74,7 @@ def _incomplete(name: str, labels: Sequence[int], share: float = 0.0) -> Kind:
 
 
 def _graphs(load_graphs: Callable[[], Examples]) -> Kind:
-    return Kind("graphs", partial(_positions, load_graphs), graph_methods(load_graphs), (0.2, 0.5, 0.8), 0.7, 0.3)
-
-
-def _positions(load_graphs: Callable[[], Examples]) -> Examples:
-    """Graphs by their positions in the kernel matrix."""
-    graphs = load_graphs()
-    return replace(graphs, X=np.arange(len(graphs.y)))
+    return Kind("graphs", load_graphs, GRAPHS, (0.2, 0.5, 0.8), 0.7, 0.3)
 
 
 KINDS: dict[str, Kind] = {

@@ -108,3 +108,9 @@ def two_classes_first(y: NDArray[Any]) -> NDArray[np.intp]:
     other = int(np.flatnonzero(y != y[0])[0])
     rest = np.delete(np.arange(1, len(y)), other - 1)
     return np.concatenate([[0, other], rest])
+
+
+def classes_first(y: NDArray[Any]) -> NDArray[np.intp]:
+    """The rows in their order, which is one of chance, but with the first row of each class before all others."""
+    _, first = np.unique(y, return_index=True)
+    return np.concatenate([np.sort(first), np.setdiff1d(np.arange(len(y)), first)])

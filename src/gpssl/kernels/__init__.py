@@ -13,6 +13,7 @@ from .for_table import for_table
 from .graph_rows import LabelledGraph
 from .graphs import RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
 from .incomplete_rbf import IncompleteRBF
+from .nearest_neighbor_gp import NearestNeighborGP
 from .neighbor_diffusion import DiffusionKernel, NeighborDiffusion
 from .neighbor_rbf import NeighborRBF
 from .nodes import NodeDiffusion, NodeMatern
@@ -33,6 +34,7 @@ __all__ = [
     "IncompleteRBF",
     "LabelledGraph",
     "MismatchKernel",
+    "NearestNeighborGP",
     "NeighborDiffusion",
     "NeighborRBF",
     "NodeDiffusion",
