@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
-from .. import GPSSL, MarginalizedClassifier, kernels
+from .. import GPSSL, MarginalizedClassifier
 from ..baselines import GPPrior
 from ..baselines.kernel_rows import KernelRows
 from ..downstream import BayesianLogisticRegression
@@ -38,11 +38,6 @@ class Budget(NamedTuple):
 def budget_of(plan: Plan, seed: int) -> Budget:
     """The paper's draws, fewer in a hurry."""
     return Budget(QUICK.n_draws if plan.quick else N_DRAWS, seed)
-
-
-def new_kernel(name: str, *args: Any, **settings: Any) -> Any:
-    """A kernel of `gpssl.kernels` by its name."""
-    return getattr(kernels, name)(*args, **settings)
 
 
 def classifier_with(variant: Variant, kernel: Kernel, rows: Any, budget: Budget) -> MarginalizedClassifier:

@@ -23,16 +23,24 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from ..datasets import Examples
-from ..kernels import CategoryKernel, IncompleteRBF, NeighborRBF
-from .kernel_methods import VARIANTS, Budget, KernelMachine, Variant, classifier_with, new_kernel
+from ..kernels import (
+    CategoryKernel,
+    IncompleteRBF,
+    MismatchKernel,
+    NeighborRBF,
+    PrecomputedKernel,
+    SpectrumKernel,
+    SubsequenceKernel,
+    TfidfKernel,
+    WeisfeilerLehmanKernel,
+    for_table,
+)
+from .kernel_methods import VARIANTS, Budget, KernelMachine, Variant, classifier_with
 
 Method = Callable[[Any, Budget], Any]
 """From unlabelled rows to a classifier whose `fit` takes the labelled ones."""
 
 WL_ITERATIONS = 3
-SPECTRUM_LENGTH = 4
-SUBSEQUENCE = {"length": 3, "decay": 0.5, "max_span": 5}
-MISMATCH = {"length": 5, "mismatches": 1, "alphabet": "ACGTDNRS"}
 
 
 def on_numbers(transformer: Callable[[], Any], classifier: Callable[[], Any]) -> Method:
@@ -51,9 +59,9 @@ def with_kernel(
     return {f"{variant}, {name}": partial(_with_kernel, variant, kernel, transformer) for variant in variants}
 
 
-def with_string_kernel(title: str, name: str, *args: Any, **settings: Any) -> dict[str, Method]:
+def with_string_kernel(name: str, kernel: Kernel) -> dict[str, Method]:
     """The same for strings, without the second temperature: their kernels take the longest."""
-    return with_kernel(title, new(name, *args, **settings), variants=("GPSSL-full", "GPSSL-mean", "GP-prior"))
+    return with_kernel(name, _always(kernel), variants=("GPSSL-full", "GPSSL-mean", "GP-prior"))
 
 
 def _with_kernel(
@@ -66,26 +74,9 @@ def _with_kernel(
     return make_pipeline(steps, classifier_with(variant, kernel(transformed), transformed, budget))
 
 
-def new(name: str, *args: Any, **settings: Any) -> Callable[[Any], Kernel]:
-    """A kernel with fixed settings, whatever the rows."""
-    return lambda _rows: new_kernel(name, *args, **settings)
-
-
-def _neighbor_rbf(_rows: Any) -> Kernel:
-    return NeighborRBF()
-
-
-def _overlap(_rows: Any) -> Kernel:
-    return CategoryKernel()
-
-
-def _incomplete_rbf(_rows: Any) -> Kernel:
-    return IncompleteRBF()
-
-
-def _for_table(rows: Any) -> Kernel:
-    """A kernel for each column by its type."""
-    return new_kernel("for_table", rows)
+def _always(kernel: Kernel) -> Callable[[Any], Kernel]:
+    """A kernel that does not depend on the rows, or takes from them what it needs when it is fitted."""
+    return lambda _rows: kernel
 
 
 def _logistic(**settings: Any) -> Callable[[], LogisticRegression]:
@@ -138,7 +129,7 @@ def _numbers_only() -> Any:
 @cache
 def _gram(load: Callable[[], Examples]) -> NDArray[np.float64]:
     """k between all graphs of a data set: of two graphs it does not depend on any other. [n, n]"""
-    kernel = new_kernel("WeisfeilerLehmanKernel", WL_ITERATIONS)
+    kernel = WeisfeilerLehmanKernel(WL_ITERATIONS)
     return kernel(kernel.prepare(load().X))
 
 
@@ -146,7 +137,7 @@ def graph_methods(load: Callable[[], Examples]) -> dict[str, Method]:
     """A support vector machine and GPSSL with the same kernel."""
 
     def kernel(_rows: Any) -> Kernel:
-        return new_kernel("PrecomputedKernel", _gram(load))
+        return PrecomputedKernel(_gram(load))
 
     return {
         "support vector machine": lambda rows, budget: KernelMachine(kernel(rows), seed=budget.seed),
@@ -157,33 +148,33 @@ def graph_methods(load: Callable[[], Examples]) -> dict[str, Method]:
 MESSAGES: dict[str, Method] = {
     "TF–IDF + logistic regression": on_numbers(TfidfVectorizer, _logistic()),
     "TF–IDF + logistic regression, balanced": on_numbers(TfidfVectorizer, _logistic(class_weight="balanced")),
-    **with_string_kernel("TF–IDF", "TfidfKernel"),
-    **with_string_kernel("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
-    **with_string_kernel("subsequences", "SubsequenceKernel", **SUBSEQUENCE),
+    **with_string_kernel("TF–IDF", TfidfKernel()),
+    **with_string_kernel("spectrum", SpectrumKernel(4)),
+    **with_string_kernel("subsequences", SubsequenceKernel(3, decay=0.5, max_span=5)),
 }
 
 SEQUENCES: dict[str, Method] = {
     "one-hot + logistic regression": on_numbers(_letters_one_hot, _logistic()),
-    **with_kernel("positions", _overlap, _letters),
-    **with_string_kernel("spectrum", "SpectrumKernel", SPECTRUM_LENGTH),
-    **with_string_kernel("mismatches", "MismatchKernel", **MISMATCH),
+    **with_kernel("positions", _always(CategoryKernel()), _letters),
+    **with_string_kernel("spectrum", SpectrumKernel(4)),
+    **with_string_kernel("mismatches", MismatchKernel(5, mismatches=1, alphabet="ACGTDNRS")),
 }
 
 CONNECTIONS: dict[str, Method] = {
     "one-hot + gradient boosting": on_numbers(_mixed_one_hot, HistGradientBoostingClassifier),
     "one-hot + logistic regression": on_numbers(_mixed_one_hot, _logistic()),
-    **with_kernel("all columns", _for_table),
-    **with_kernel("numbers only", _neighbor_rbf, _numbers_only),
+    **with_kernel("all columns", for_table),
+    **with_kernel("numbers only", _always(NeighborRBF()), _numbers_only),
 }
 
 GRADES: dict[str, Method] = {
     "numbers + logistic regression": on_numbers(_grades_as_numbers, _logistic()),
-    **with_kernel("grades", _for_table),
-    **with_kernel("numbers", _neighbor_rbf, _grades_as_numbers),
+    **with_kernel("grades", for_table),
+    **with_kernel("numbers", _always(NeighborRBF()), _grades_as_numbers),
 }
 
 INCOMPLETE: dict[str, Method] = {
     "means + logistic regression": on_numbers(_standardised, _logistic()),
-    **with_kernel("means", _neighbor_rbf, _standardised),
-    **with_kernel("gaps", _incomplete_rbf),
+    **with_kernel("means", _always(NeighborRBF()), _standardised),
+    **with_kernel("gaps", _always(IncompleteRBF())),
 }
