@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+from itertools import permutations
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits, make_moons
 from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL, MarginalizedClassifier
-from gpssl.kernels import NeighborDiffusion, NeighborRBF
+from gpssl.kernels import NeighborDiffusion, NeighborRBF, TfidfKernel
 from gpssl.kernels.nearest_rows import NearestRows
 from gpssl.kernels.neighbour_graph import diffusion_coordinates, neighbour_graph
+from gpssl.kernels.neighbour_space import KernelSpace
 
 Array = NDArray[np.float64]
 
@@ -36,6 +41,10 @@ def slow_kernel(X: Array, n_neighbors: int, time: int) -> Array:
     walk = (np.eye(len(X)) + weights / np.sqrt(np.outer(degree, degree))) / 2
     power = np.linalg.matrix_power(walk, time)
     return power / np.sqrt(np.outer(power.diagonal(), power.diagonal()))
+
+
+def graph_of(X: Array, n_neighbors: int) -> csr_array:
+    return neighbour_graph(NearestRows(X).search(X, n_neighbors + 1))
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +72,19 @@ def test_nearest_rows_do_not_depend_on_what_else_is_asked() -> None:
 
 
 def test_graph_against_a_loop(vectors: Array) -> None:
-    np.testing.assert_allclose(neighbour_graph(NearestRows(vectors), 5).toarray(), slow_graph(vectors, 5), atol=1e-14)
+    np.testing.assert_allclose(graph_of(vectors, 5).toarray(), slow_graph(vectors, 5), atol=1e-14)
 
 
 @pytest.mark.parametrize("time", [2, 16])
 def test_coordinates_are_those_of_the_walk(vectors: Array, time: int) -> None:
-    graph = neighbour_graph(NearestRows(vectors), 5)
+    graph = graph_of(vectors, 5)
     coordinates = diffusion_coordinates(graph, time=time, n_eigenvectors=80, seed=0)
     np.testing.assert_allclose(coordinates @ coordinates.T, slow_kernel(vectors, 5, time), atol=1e-10)
 
 
 def test_few_eigenvectors_of_a_large_graph_are_enough() -> None:
     X = np.random.default_rng(0).standard_normal((600, 2))
-    graph = neighbour_graph(NearestRows(X), 10)
+    graph = graph_of(X, 10)
     coordinates = diffusion_coordinates(graph, time=64, n_eigenvectors=60, seed=0)
     np.testing.assert_allclose(coordinates @ coordinates.T, slow_kernel(X, 10, 64), atol=0.02)
 
@@ -83,7 +92,7 @@ def test_few_eigenvectors_of_a_large_graph_are_enough() -> None:
 def test_parts_without_a_connection_are_independent() -> None:
     rng = np.random.default_rng(0)
     X = np.vstack([rng.standard_normal((30, 2)) + 100 * place for place in range(9)])
-    graph = neighbour_graph(NearestRows(X), 5)
+    graph = graph_of(X, 5)
     coordinates = diffusion_coordinates(graph, time=None, n_eigenvectors=4, seed=0)
     part = np.repeat(np.arange(9), 30)
     similarity = coordinates @ coordinates.T
@@ -96,7 +105,7 @@ def test_parts_without_a_connection_are_independent() -> None:
 
 
 def test_automatic_time_leaves_as_many_directions_as_it_says(vectors: Array) -> None:
-    coordinates = diffusion_coordinates(neighbour_graph(NearestRows(vectors), 5), time=None, n_eigenvectors=80, seed=0)
+    coordinates = diffusion_coordinates(graph_of(vectors, 5), time=None, n_eigenvectors=80, seed=0)
     weights = slow_graph(vectors, 5)
     degree = weights.sum(axis=1)
     eigenvalues = (1 + np.linalg.eigvalsh(weights / np.sqrt(np.outer(degree, degree)))) / 2
@@ -111,20 +120,16 @@ def test_automatic_time_leaves_as_many_directions_as_it_says(vectors: Array) -> 
 
 def test_new_rows_are_averages_of_their_neighbours(vectors: Array) -> None:
     kernel = NeighborDiffusion(5, per_column=False).resolve(vectors)
-    new = vectors[:1] + 0.01
-    distances = cdist(new / kernel.scale, kernel.rows)[0]
-    nearest = np.argsort(distances)[:5]
-    weights = np.exp(-((distances[nearest] / distances[nearest[-1]]) ** 2))
-    average = weights @ kernel.coordinates[nearest]
-    others = kernel(new, vectors)
-    own = kernel.block_kernel(vectors)
-    out = np.empty((1, len(vectors)))
-    own(new, out)
-    np.testing.assert_allclose(out, others)
-    located = kernel(new, new / 1.0)
-    np.testing.assert_allclose(located, 1.0)
-    in_rows = np.array([average / np.linalg.norm(average) @ row for row in kernel.coordinates])
-    assert np.corrcoef(in_rows, kernel(new, kernel.rows * kernel.scale)[0])[0, 1] > 0.95
+
+    def average(x: Array) -> Array:
+        distances = np.sqrt(((kernel.rows - x) ** 2).sum(axis=1))
+        nearest = np.argsort(distances)[:5]
+        mean = np.exp(-((distances[nearest] / distances[nearest[-1]]) ** 2)) @ kernel.coordinates[nearest]
+        return mean / np.linalg.norm(mean)
+
+    new = vectors[:3] + 0.01
+    expected = np.array([average(x) for x in new]) @ np.array([average(x) for x in vectors]).T
+    np.testing.assert_allclose(kernel(new, vectors), expected, atol=1e-10)
 
 
 def test_prior_variance_returns_away_from_the_data() -> None:
@@ -203,3 +208,51 @@ def test_too_few_rows_and_no_rows_get_a_sentence(vectors: Array) -> None:
         GPSSL(2, kernel=NeighborDiffusion()).fit(np.repeat([[0.0, 1.0], [1.0, 0.0]], 5, axis=0))
     with pytest.raises(ValueError, match="takes its graph from the training rows"):
         (2.0 * NeighborDiffusion() + sk.WhiteKernel())(vectors)
+
+
+def documents() -> tuple[list[str], NDArray[np.intp]]:
+    """Two topics; each document has a few of many words of its topic, and some that are in both."""
+    rng = np.random.default_rng(0)
+    topics = [[f"animal{word}" for word in range(40)], [f"vehicle{word}" for word in range(40)]]
+    y = np.arange(200) % 2
+    return [" ".join([*rng.choice(topics[label], 3), *rng.choice(["the", "a", "of", "and"], 6)]) for label in y], y
+
+
+def test_neighbours_by_any_kernel() -> None:
+    """For vectors and an RBF, whose distances are in the order of Euclidean ones, the graph is the same but for its weights."""
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    by_kernel = NeighborDiffusion(5, kernel=sk.RBF(1.0)).resolve(X)
+    similarity = sk.RBF(1.0)(by_kernel.rows)
+    found = KernelSpace(by_kernel.rows, sk.RBF(1.0)).search(by_kernel.rows, 6)
+    np.testing.assert_array_equal(found.places, np.argsort(-similarity, axis=1, kind="stable")[:, :6])
+    np.testing.assert_allclose(found.distances**2, 2 - 2 * np.take_along_axis(similarity, found.places, axis=1), atol=1e-12)
+    scaled = KernelSpace(by_kernel.rows, 9.0 * sk.RBF(1.0)).search(by_kernel.rows, 6)
+    np.testing.assert_allclose(scaled.distances, found.distances, atol=1e-7)
+
+
+def test_few_labels_are_enough_for_documents_of_two_topics() -> None:
+    texts, y = documents()
+    labels = np.where(np.arange(200) < 6, y, -1)
+    scores = {}
+    for name, kernel in {"diffusion": NeighborDiffusion(kernel=TfidfKernel()), "cosine": TfidfKernel()}.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            scores[name] = MarginalizedClassifier(GPSSL(5, kernel=kernel), random_state=0).fit(texts, labels).score(texts, y)
+    assert scores["diffusion"] > 0.95
+    assert scores["diffusion"] > scores["cosine"] + 0.05
+
+
+def test_documents_that_have_nothing_in_common_with_any_return_to_the_prior() -> None:
+    texts, _ = documents()
+    ssl = GPSSL(3, kernel=NeighborDiffusion(kernel=TfidfKernel()), random_state=0).fit(texts)
+    unknown = ["zygote quark", "plinth"]
+    np.testing.assert_allclose(ssl.std(unknown), 1.0, atol=0.02)
+    assert ssl.std(texts).mean() < 0.8
+    with pytest.raises(ValueError, match="Row 0 is an empty string"):
+        ssl.transform([""])
+
+
+def test_rows_that_a_kernel_cannot_tell_apart_are_no_problem() -> None:
+    texts = [" ".join(words) for words in permutations(["one", "two", "three"])] + [f"word{place} other{place % 3}" for place in range(20)]
+    ssl = GPSSL(2, kernel=NeighborDiffusion(4, kernel=TfidfKernel()), random_state=0).fit(texts)
+    np.testing.assert_allclose(np.ptp(ssl.transform(texts[:6]), axis=0), 0.0, atol=1e-6)

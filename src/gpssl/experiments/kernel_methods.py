@@ -21,8 +21,8 @@ from .plan import Plan
 
 Variant = Literal["GPSSL-full", "GPSSL-full, τ = 1", "GPSSL-mean", "GP-prior"]
 
-VARIANTS: tuple[Variant, ...] = ("GPSSL-full", "GPSSL-full, τ = 1", "GPSSL-mean", "GP-prior")
-"""At the default temperature, 1/N, unless said otherwise."""
+WARM: Variant = "GPSSL-full, τ = 1"
+"""The others have the default temperature, 1/N."""
 
 COSTS = tuple(10.0**power for power in range(-3, 4))
 N_FOLDS = 5
@@ -48,7 +48,7 @@ def classifier_with(
     if variant == "GP-prior":
         representation = GPPrior(n_components, kernel=kernel, random_state=budget.seed)
     else:
-        temperature: float | Literal["auto"] = 1.0 if variant == "GPSSL-full, τ = 1" else "auto"
+        temperature: float | Literal["auto"] = 1.0 if variant == WARM else "auto"
         representation = GPSSL(n_components, kernel=kernel, temperature=temperature, random_state=budget.seed)
     fitted = FrozenEstimator(representation.fit(rows))
     n_draws = None if variant == "GPSSL-mean" else budget.n_draws

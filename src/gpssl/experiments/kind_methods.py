@@ -27,6 +27,7 @@ from ..kernels import (
     CategoryKernel,
     IncompleteRBF,
     MismatchKernel,
+    NeighborDiffusion,
     NeighborRBF,
     SpectrumKernel,
     SubsequenceKernel,
@@ -34,7 +35,8 @@ from ..kernels import (
     WeisfeilerLehmanKernel,
     for_table,
 )
-from .kernel_methods import VARIANTS, Budget, KernelMachine, Variant, classifier_with
+from ..kernels.documents import default_vectorizer
+from .kernel_methods import Budget, KernelMachine, Variant, classifier_with
 
 Method = Callable[[Any, Budget], Any]
 """From unlabelled rows to a classifier whose `fit` takes the labelled ones."""
@@ -52,15 +54,22 @@ def on_numbers(transformer: Callable[[], Any], classifier: Callable[[], Any]) ->
 
 
 def with_kernel(
-    name: str, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None = None, variants: Sequence[Variant] = VARIANTS
+    name: str,
+    kernel: Callable[[Any], Kernel],
+    transformer: Callable[[], Any] | None = None,
+    variants: Sequence[Variant] = ("GPSSL-full", "GPSSL-mean", "GP-prior"),
 ) -> dict[str, Method]:
     """GPSSL, its mean and its prior with the kernel for these rows, after steps that are fitted to the unlabelled rows."""
     return {f"{variant}, {name}": partial(_with_kernel, variant, kernel, transformer) for variant in variants}
 
 
-def with_string_kernel(name: str, kernel: Kernel) -> dict[str, Method]:
-    """The same for strings, without the second temperature: their kernels take the longest."""
-    return with_kernel(name, always(kernel), variants=("GPSSL-full", "GPSSL-mean", "GP-prior"))
+def with_neighbours(name: str, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None = None) -> dict[str, Method]:
+    """GPSSL and its prior with diffusion among the neighbours that a kernel finds."""
+    return with_kernel(f"{name}, neighbours", partial(_among_neighbours, kernel), transformer, ("GPSSL-full", "GP-prior"))
+
+
+def _among_neighbours(kernel: Callable[[Any], Kernel], rows: Any) -> Kernel:
+    return NeighborDiffusion(kernel=kernel(rows))
 
 
 def _with_kernel(
@@ -80,6 +89,11 @@ def always(kernel: Kernel) -> Callable[[Any], Kernel]:
 
 def _logistic(**settings: Any) -> Callable[[], LogisticRegression]:
     return lambda: LogisticRegression(max_iter=2000, **settings)
+
+
+def _gradient_boosting() -> HistGradientBoostingClassifier:
+    """With leaves of five rows: the default of twenty leaves hardly a split to fifty labels."""
+    return HistGradientBoostingClassifier(min_samples_leaf=5)
 
 
 # From rows of each kind to numbers
@@ -125,28 +139,33 @@ def _numbers_only() -> Any:
 MESSAGES: dict[str, Method] = {
     "TF–IDF + logistic regression": on_numbers(TfidfVectorizer, _logistic()),
     "TF–IDF + logistic regression, balanced": on_numbers(TfidfVectorizer, _logistic(class_weight="balanced")),
-    **with_string_kernel("TF–IDF", TfidfKernel()),
-    **with_string_kernel("spectrum", SpectrumKernel(4)),
-    **with_string_kernel("subsequences", SubsequenceKernel(3, 0.5, 5)),
+    "words and signs + logistic regression, balanced": on_numbers(default_vectorizer, _logistic(class_weight="balanced")),
+    **with_kernel("TF–IDF", always(TfidfKernel())),
+    **with_neighbours("TF–IDF", always(TfidfKernel())),
+    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full", "GPSSL-mean")),
+    **with_kernel("subsequences", always(SubsequenceKernel(3, 0.5, 5)), variants=("GPSSL-full", "GPSSL-mean")),
 }
 
 SEQUENCES: dict[str, Method] = {
     "one-hot + logistic regression": on_numbers(_letters_one_hot, _logistic()),
     **with_kernel("positions", always(CategoryKernel()), _letters),
-    **with_string_kernel("spectrum", SpectrumKernel(4)),
-    **with_string_kernel("mismatches", MismatchKernel(5, 1, "ACGTDNRS")),
+    **with_neighbours("positions", always(CategoryKernel()), _letters),
+    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full",)),
+    **with_kernel("mismatches", always(MismatchKernel(5, 1, "ACGTDNRS")), variants=("GPSSL-full",)),
 }
 
 CONNECTIONS: dict[str, Method] = {
-    "one-hot + gradient boosting": on_numbers(_mixed_one_hot, HistGradientBoostingClassifier),
+    "one-hot + gradient boosting": on_numbers(_mixed_one_hot, _gradient_boosting),
     "one-hot + logistic regression": on_numbers(_mixed_one_hot, _logistic()),
     **with_kernel("all columns", for_table),
-    **with_kernel("numbers only", always(NeighborRBF()), _numbers_only),
+    **with_neighbours("all columns", for_table),
+    **with_kernel("numbers only", always(NeighborRBF()), _numbers_only, ("GPSSL-full", "GP-prior")),
 }
 
 GRADES: dict[str, Method] = {
     "numbers + logistic regression": on_numbers(_grades_as_numbers, _logistic()),
     **with_kernel("grades", for_table),
+    **with_neighbours("grades", for_table),
     **with_kernel("numbers", always(NeighborRBF()), _grades_as_numbers),
 }
 
@@ -159,4 +178,5 @@ INCOMPLETE: dict[str, Method] = {
 GRAPHS: dict[str, Method] = {
     "support vector machine": lambda _rows, budget: KernelMachine(WEISFEILER_LEHMAN, seed=budget.seed),
     **with_kernel("Weisfeiler–Lehman", always(WEISFEILER_LEHMAN)),
+    **with_neighbours("Weisfeiler–Lehman", always(WEISFEILER_LEHMAN)),
 }

@@ -3,7 +3,7 @@
 Of each data set and split some rows train the representation, of which so many have labels, and others are predicted; the shares or
 numbers are in `KINDS`. Rows are in an order of chance; the first two labels are of two classes. Methods and their fixed settings are in
 `kind_methods.py`; nothing is tuned but the cost of support vector machines, by cross-validation on the labels. Representations have five
-dimensions and temperature 1/N unless said otherwise, and the head is Bayesian logistic regression. In tables "thinned" so many cells are
+dimensions and temperature 1/N, and the head is Bayesian logistic regression. In tables "thinned" so many cells are
 deleted completely at random, in all rows, and differently in each split. The splits of mice protein do not keep mice together, as in the
 paper: they compare what is done about missing cells, not how well a new mouse would be told.
 """
@@ -80,7 +80,7 @@ def _graphs(load_graphs: Callable[[], Examples]) -> Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "sms": Kind("sms", load_sms_spam, MESSAGES, (5, 10, 20, 50, 100), 1500, 1500, ("accuracy", "balanced accuracy", "ROC AUC")),
+    "sms": Kind("sms", load_sms_spam, MESSAGES, (5, 10, 20, 50, 100), 1000, 1500, ("accuracy", "balanced accuracy", "ROC AUC")),
     "splice": Kind("splice", load_splice, SEQUENCES, (10, 30, 100, 300), 1000, 1000),
     "MUTAG": _graphs(load_mutag),
     "ENZYMES": _graphs(load_enzymes),

@@ -33,6 +33,8 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
     ----------
     neighborhood, reduce
         The rule of `NeighborRBF` for h: the Hamming distance to the ⌊N / neighborhood⌋-th neighbour.
+    stretch
+        What √h of that rule is multiplied with, as a lengthscale would be.
     max_rows
         With more distinct rows than this, the rule is computed on a sample of this size.
     scale
@@ -48,11 +50,13 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         neighborhood: float = 10,
         *,
         reduce: Literal["max", "median"] = "max",
+        stretch: float = 1.0,
         max_rows: int = 1000,
         scale: float | None = None,
     ) -> None:
         self.neighborhood = neighborhood
         self.reduce = reduce
+        self.stretch = stretch
         self.max_rows = max_rows
         self.scale = scale
 
@@ -68,6 +72,7 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> CategoryKernel:
         """The kernel with the scale that the rule gives for these rows."""
         check_rule(self.neighborhood, self.reduce, self.max_rows)
+        check_number("stretch", self.stretch, Real, above=0)
         if self.scale is not None:
             check_number("scale", self.scale, Real, above=0)
             return CategoryKernel(**self.get_params(deep=False))
@@ -75,7 +80,7 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         share = neighbour_lengthscale(
             _comparable(sample.rows), sample.weight, neighborhood=self.neighborhood, reduce=self.reduce, metric="hamming"
         )
-        return CategoryKernel(**{**self.get_params(deep=False), "scale": share * sample.rows.shape[1]})
+        return CategoryKernel(**{**self.get_params(deep=False), "scale": self.stretch**2 * share * sample.rows.shape[1]})
 
     def block_kernel(self, points: Array) -> BlockKernel:
         """Columns are compared one after the other, in bytes."""

@@ -60,7 +60,7 @@ class TfidfKernel(StringKernel):
         if self.is_resolved:
             return TfidfKernel(self.vectorizer, self.length_scale)
         documents = training_rows(self, X, sample_weight).reduce(_documents_that_count, _concatenate).distinct()
-        blank = TfidfVectorizer(sublinear_tf=True, token_pattern=WORDS_AND_SIGNS) if self.vectorizer is None else self.vectorizer
+        blank = default_vectorizer() if self.vectorizer is None else self.vectorizer
         fitted = clone(blank).fit(documents.texts)
         if isinstance(fitted, TfidfVectorizer) and fitted.use_idf:
             fitted.idf_ = _weighted_idf(fitted, documents)
@@ -96,6 +96,11 @@ class TfidfKernel(StringKernel):
         vectors.eliminate_zeros()
         nothing_known = (np.diff(vectors.indptr) == 0).astype(np.float64)
         return csr_array(hstack([vectors, csr_array(nothing_known[:, None])], format="csr"))
+
+
+def default_vectorizer() -> TfidfVectorizer:
+    """Words and signs in lower case, with 1 + log of their count."""
+    return TfidfVectorizer(sublinear_tf=True, token_pattern=WORDS_AND_SIGNS)
 
 
 class _Documents(NamedTuple):

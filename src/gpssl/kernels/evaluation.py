@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, KernelOperator, Product, Sum
 
 from ..rows import in_double_precision
+from .preparation import preparing_kernel
 
 BlockKernel = Callable[[NDArray[Any], NDArray[np.float64]], None]
 """Writes k(X, U) for a block X of n rows into an array. [n, M]"""
@@ -53,7 +54,8 @@ class CallByBlocks:
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """k(X, Y). [n, m]; with `eval_gradient`, as scikit-learn has it, also the gradient by no hyperparameter, [n, m, 0]."""
-        prepare: Callable[[Any], NDArray[Any]] = getattr(self, "prepare", np.asarray)
+        preparing = preparing_kernel(self)
+        prepare: Callable[[Any], NDArray[Any]] = np.asarray if preparing is None else preparing.prepare
         X = prepare(X)
         Y = X if Y is None else prepare(Y)
         values = np.empty((len(X), len(Y)))

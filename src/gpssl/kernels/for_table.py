@@ -39,7 +39,8 @@ def for_table(X: Any, *, neighborhood: float = 10) -> ColumnKernel:
 
     Numbers, booleans and dates are compared by `IncompleteRBF`, in units of each column's standard deviation; those with values far out,
     such as counts and amounts, by their rank; ordered categories by their position; text and categories by `CategoryKernel`. Missing
-    cells are fine everywhere. Columns that tell no rows apart, or nearly all of them, such as names, are left out, and a warning says so.
+    cells are fine everywhere. All columns count alike, in whichever group they are. Columns that tell no rows apart, or nearly all of them,
+    such as names, are left out, and a warning says so.
     """
     if not hasattr(X, "columns"):
         raise TypeError(f"for_table chooses kernels by the names and types of columns, so it needs a data frame, got {type(X).__name__}.")
@@ -56,13 +57,17 @@ def _groups(kinds: _Columns, neighborhood: float) -> list[Group]:
     """The groups that have columns."""
     named = {"numbers": kinds.numbers, "ranks": kinds.ranked, "order": kinds.ordered, "categories": kinds.categories}
     present = {name: columns for name, columns in named.items() if columns}
-    kernels: dict[str, Kernel] = {
-        "numbers": IncompleteRBF(neighborhood),
-        "ranks": OrdinalKernel(kernel=IncompleteRBF(neighborhood, per_column=False)),
-        "order": OrdinalKernel(kernel=IncompleteRBF(neighborhood, per_column=False)),
-        "categories": CategoryKernel(neighborhood),
-    }
-    return [(name, kernels[name], columns) for name, columns in present.items()]
+    n_columns = sum(map(len, present.values()))
+    # With k_g^(D_g / D) in the place of k_g, columns count alike, in whichever group they are.
+    stretch = {name: float(np.sqrt(n_columns / len(columns))) for name, columns in present.items()}
+    return [(name, _kernel(name, neighborhood, stretch[name]), columns) for name, columns in present.items()]
+
+
+def _kernel(group: str, neighborhood: float, stretch: float) -> Kernel:
+    if group == "categories":
+        return CategoryKernel(neighborhood, stretch=stretch)
+    numbers = IncompleteRBF(neighborhood, stretch=stretch)
+    return numbers if group == "numbers" else OrdinalKernel(kernel=numbers)
 
 
 def _kinds(X: Any) -> _Columns:

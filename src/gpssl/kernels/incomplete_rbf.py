@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -40,6 +40,8 @@ class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
     ----------
     neighborhood, reduce, per_column
         As in `NeighborRBF`, which finds the lengthscales, with m_d(x) in the place of missing cells.
+    stretch
+        What the lengthscales of that rule are multiplied with.
     max_rows
         With more distinct rows than this, μ, Σ and v come from a sample of this size.
     length_scale, mean, covariance, open_variance
@@ -54,6 +56,7 @@ class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
         *,
         reduce: Literal["max", "median"] = "max",
         per_column: bool = True,
+        stretch: float = 1.0,
         max_rows: int = 1000,
         length_scale: float | ArrayLike | None = None,
         mean: ArrayLike | None = None,
@@ -63,6 +66,7 @@ class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
         self.neighborhood = neighborhood
         self.reduce = reduce
         self.per_column = per_column
+        self.stretch = stretch
         self.max_rows = max_rows
         self.length_scale = length_scale
         self.mean = mean
@@ -81,6 +85,7 @@ class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> IncompleteRBF:
         """The kernel with everything that the training rows tell."""
         check_number("max_rows", self.max_rows, Integral, at_least=2)
+        check_number("stretch", self.stretch, Real, above=0)
         rows = training_rows(self, X, sample_weight)
         parameters = self.get_params(deep=False)
         if any(parameters[name] is None for name in ("mean", "covariance", "open_variance")):
@@ -90,7 +95,9 @@ class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
         if self.length_scale is None:
             gaussian = GaussianRows(np.asarray(parameters["mean"]), np.asarray(parameters["covariance"]))
             rule = NeighborRBF(self.neighborhood, reduce=self.reduce, per_column=self.per_column, max_rows=self.max_rows)
-            parameters["length_scale"] = rule.resolve(MappedRows(rows, gaussian.fill, rows.n_columns), seed=seed).length_scale
+            parameters["length_scale"] = (
+                self.stretch * rule.resolve(MappedRows(rows, gaussian.fill, rows.n_columns), seed=seed).length_scale
+            )
         return IncompleteRBF(**parameters)
 
     def block_kernel(self, points: Array) -> BlockKernel:

@@ -8,27 +8,22 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
-from sklearn.gaussian_process.kernels import Kernel, NormalizedKernelMixin
+from sklearn.gaussian_process.kernels import Kernel
 
-from ..rows import in_double_precision
 from ..sources import open_rows
 from ..validation import check_number
 from .column_scale import column_scale
 from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal
-from .nearest_rows import NearestRows, Neighbours
+from .nearest_rows import Neighbours
 from .neighbour_graph import diffusion_coordinates, neighbour_graph
-from .resolution import not_resolved
+from .neighbour_space import Border, KernelSpace, NeighbourSpace, VectorSpace
+from .preparation import preparing_kernel, training_rows
+from .resolution import not_resolved, resolve_kernel
 
 Array = NDArray[np.float64]
 
-REACH_QUANTILE, REACH_FACTOR = 0.99, 2.0
-"""A row counts as one of the data up to twice the distance from its neighbours that 99 of 100 training rows have."""
-FADING = 0.5
-"""Of the reach, beyond it: over how much distance the data fade out."""
 
-
-class NeighborDiffusion(NormalizedKernelMixin, Kernel):
+class NeighborDiffusion(UnitDiagonal, Kernel):
     """Diffusion on the graph of nearest neighbours, which follows the clusters and bands of the unlabelled rows.
 
     The distinct training rows are the nodes of a graph, in which each is connected with its K nearest, and with those whose K nearest it is
@@ -38,13 +33,18 @@ class NeighborDiffusion(NormalizedKernelMixin, Kernel):
         k(x_i, x_j) = φ(x_i)ᵀ φ(x_j),      φ(x_i) ∝ (λ_a^{t/2} ψ_a(i))_a,      |φ| = 1
 
     Any row, of the training rows or not, has the average φ(x) ∝ Σ_j exp(−d_j² / d_K²) φ(x_j) over its K nearest training rows. Far from
-    them that would be as certain as among them, so there the kernel gives way to a squared exponential with the lengthscale l, the reach
-    of the data, and the prior variance is 1 everywhere:
+    them that would be as certain as among them, so there the kernel gives way to a background kernel k₀, and the prior variance is 1
+    everywhere:
 
-        k(x, y) = s(x) s(y) φ(x)ᵀφ(y) + sqrt(1 − s(x)²) sqrt(1 − s(y)²) exp(−½ |x − y|² / l²)
+        k(x, y) = s(x) s(y) φ(x)ᵀφ(y) + sqrt(1 − s(x)²) sqrt(1 − s(y)²) k₀(x, y)
 
-    s is 1 where the root mean square distance to the K nearest rows is at most l (twice what 99 % of the training rows have), and falls
-    like a Gaussian beyond. Parts of the graph without a connection are independent under the prior; each has at least one eigenvector.
+    s is 1 up to a certain root mean square distance from the K nearest rows, and falls like a Gaussian beyond. Parts of the graph
+    without a connection are independent under the prior; each has at least one eigenvector.
+
+    Neighbours are those in Euclidean distance; k₀ is then a squared exponential whose lengthscale is where s begins to fall, at twice the
+    distance that 99 % of the training rows have. Or they are those by another kernel, for rows of any kind:
+    `NeighborDiffusion(kernel=TfidfKernel())`. Then the distance is sqrt(2 − 2 k(x, y)), with k(x, x) scaled to 1, k₀ is that kernel, and s
+    begins to fall halfway between what is typical of the training rows and √2, where a row has nothing in common with any.
 
     With few labels, and where classes are clusters or bands, this is much better than a squared exponential; where classes cut
     through clusters it is worse. Let labels choose between it, `NeighborRBF()` and their sum, with `gpssl.selection.RepresentationSearch`.
@@ -53,12 +53,14 @@ class NeighborDiffusion(NormalizedKernelMixin, Kernel):
     ----------
     n_neighbors
         K.
+    kernel
+        The kernel by which rows are neighbours. None: the distance between vectors.
     time
         t, the steps of the walk: after more of them, only coarser structure is left. "auto" leaves about six directions.
     n_eigenvectors
         Eigenvectors to keep, those of the largest λ. λ_a^t is small for most of them.
     per_column
-        Whether distances are measured in units of each column's standard deviation.
+        Whether distances between vectors are measured in units of each column's standard deviation.
     max_rows
         With more distinct rows than this, a sample of this size makes the graph. Neighbours are searched exactly, so the work grows
         with its square.
@@ -68,35 +70,48 @@ class NeighborDiffusion(NormalizedKernelMixin, Kernel):
         self,
         n_neighbors: int = 10,
         *,
+        kernel: Kernel | None = None,
         time: float | Literal["auto"] = "auto",
         n_eigenvectors: int = 60,
         per_column: bool = True,
         max_rows: int = 20_000,
     ) -> None:
         self.n_neighbors = n_neighbors
+        self.kernel = kernel
         self.time = time
         self.n_eigenvectors = n_eigenvectors
         self.per_column = per_column
         self.max_rows = max_rows
 
+    @property
+    def requires_vector_input(self) -> bool:
+        """What the kernel says by which rows are neighbours."""
+        return self.kernel is None or self.kernel.requires_vector_input
+
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> DiffusionKernel:
         """The kernel with the graph of these rows. How often a row occurs makes no difference."""
         self._check_parameters()
-        sample = open_rows(X, sample_weight).sample(self.max_rows, seed)
-        scale = column_scale(sample.rows, sample.weight, per_column=self.per_column)
-        rows = sample.rows / scale
-        if len(rows) < 3:
-            raise ValueError(f"{len(rows)} distinct rows make no graph of neighbours; at least 3 are needed.")
-        k = min(int(self.n_neighbors), len(rows) - 1)
-        graph = neighbour_graph(NearestRows(rows), k)
+        preparing = preparing_kernel(self)
+        rows = open_rows(X, sample_weight) if preparing is None else training_rows(preparing, X, sample_weight)
+        kernel = None if self.kernel is None else resolve_kernel(self.kernel, rows, seed)
+        sample = rows.sample(self.max_rows, seed)
+        if len(sample.rows) < 3:
+            raise ValueError(f"{len(sample.rows)} distinct rows make no graph of neighbours; at least 3 are needed.")
+        scale = column_scale(sample.rows, sample.weight, per_column=self.per_column) if kernel is None else None
+        space = _space(sample.rows, scale, kernel)
+        k = min(int(self.n_neighbors), len(sample.rows) - 1)
+        found = space.search(sample.rows, k + 1)
         time = None if isinstance(self.time, str) else float(self.time)
-        coordinates = diffusion_coordinates(graph, time=time, n_eigenvectors=int(self.n_eigenvectors), seed=seed)
-        kernel = DiffusionKernel(rows, coordinates, scale, n_neighbors=k)
-        kernel.reach = kernel.find_reach()
-        return kernel
+        coordinates = diffusion_coordinates(neighbour_graph(found), time=time, n_eigenvectors=int(self.n_eigenvectors), seed=seed)
+        border = space.border(_typical_distance(found, k))
+        return DiffusionKernel(
+            sample.rows, coordinates, scale=scale, kernel=kernel, n_neighbors=k, reach=border.reach, fading=border.fading
+        )
 
     def _check_parameters(self) -> None:
         check_number("n_neighbors", self.n_neighbors, Integral, at_least=1)
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise TypeError(f"The kernel by which rows are neighbours must be a kernel object or None, got {self.kernel!r}.")
         if self.time != "auto":
             check_number("time", self.time, Real, at_least=0, otherwise='or "auto"')
         check_number("n_eigenvectors", self.n_eigenvectors, Integral, at_least=1)
@@ -111,7 +126,8 @@ class NeighborDiffusion(NormalizedKernelMixin, Kernel):
         return False
 
     def __repr__(self) -> str:
-        return f"NeighborDiffusion({self.n_neighbors!r}, time={self.time!r}, n_eigenvectors={self.n_eigenvectors!r})"
+        by = "" if self.kernel is None else f"kernel={self.kernel!r}, "
+        return f"NeighborDiffusion({self.n_neighbors!r}, {by}time={self.time!r}, n_eigenvectors={self.n_eigenvectors!r})"
 
 
 class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
@@ -120,61 +136,72 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
     Parameters
     ----------
     rows, coordinates
-        The training rows, in units of `scale`, and their φ. [n, D] and [n, r]
+        The training rows and their φ. [n, …] and [n, r]
     scale
-        What one unit of distance is in each column. [D]
+        What one unit of distance is in each column, for vectors. [D]
+    kernel
+        By which rows are neighbours, for others.
     n_neighbors
         K.
-    reach
-        l, the distance from its neighbours at which a row leaves the data.
+    reach, fading
+        The distance from its neighbours at which a row leaves the data, and the width over which s falls.
     """
 
-    def __init__(self, rows: Array, coordinates: Array, scale: Array, *, n_neighbors: int, reach: float = np.inf) -> None:
+    def __init__(
+        self,
+        rows: NDArray[Any],
+        coordinates: Array,
+        *,
+        scale: Array | None = None,
+        kernel: Kernel | None = None,
+        n_neighbors: int,
+        reach: float,
+        fading: float,
+    ) -> None:
         self.rows = rows
         self.coordinates = coordinates
         self.scale = scale
+        self.kernel = kernel
         self.n_neighbors = n_neighbors
         self.reach = reach
+        self.fading = fading
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """What the kernel says by which rows are neighbours."""
+        return self.kernel is None or self.kernel.requires_vector_input
 
     @cached_property
-    def _nearest(self) -> NearestRows:
-        return NearestRows(self.rows)
+    def _space(self) -> NeighbourSpace:
+        return _space(self.rows, self.scale, self.kernel)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what follows from the parameters."""
-        return {name: value for name, value in self.__dict__.items() if name != "_nearest"}
+        return {name: value for name, value in self.__dict__.items() if name != "_space"}
 
-    def find_reach(self) -> float:
-        """From the distances that the training rows have."""
-        distances = _typical_distance(self._nearest.search(self.rows, self.n_neighbors))
-        return REACH_FACTOR * float(np.quantile(distances, REACH_QUANTILE)) or 1.0
-
-    def block_kernel(self, points: Array) -> BlockKernel:
+    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
         """The points' coordinates once; for each block a search for its neighbours, and two matrix products."""
         of_points = self._located(points)
+        some_outside = of_points.outside.any()
 
-        def fill(X: Array, out: Array) -> None:
-            rows = self._located(in_double_precision(X))
+        def fill(X: NDArray[Any], out: Array) -> None:
+            rows = self._located(X)
             np.matmul(rows.inside, of_points.inside.T, out=out)
-            if rows.outside.any() and of_points.outside.any():
-                out += np.outer(rows.outside, of_points.outside) * self._background(rows.rows, of_points.rows)
+            if some_outside and rows.outside.any():
+                background = self._space.background(X, points, Border(self.reach, self.fading))
+                out += np.outer(rows.outside, of_points.outside) * background
 
         return fill
 
-    def _background(self, X: Array, Y: Array) -> Array:
-        """exp(−½ |x − y|² / l²)"""
-        return np.exp(-0.5 * cdist(X, Y, "sqeuclidean") / self.reach**2)
-
-    def _located(self, X: Array) -> _Located:
-        rows = X / self.scale
-        neighbours = self._nearest.search(rows, self.n_neighbors)
+    def _located(self, X: NDArray[Any]) -> _Located:
+        neighbours = self._space.search(X, self.n_neighbors)
         farthest = np.maximum(neighbours.distances[:, -1:], np.finfo(float).tiny)
         weights = np.exp(-((neighbours.distances / farthest) ** 2))
         average = np.einsum("nk,nkr->nr", weights, self.coordinates[neighbours.places])
         average /= np.maximum(np.linalg.norm(average, axis=1, keepdims=True), np.finfo(float).tiny)
-        beyond = np.maximum(_typical_distance(neighbours) / self.reach - 1, 0.0)
-        share = np.exp(-0.5 * (beyond / FADING) ** 2)
-        return _Located(rows, share[:, None] * average, np.sqrt(1 - share**2))
+        beyond = np.maximum(_typical_distance(neighbours, self.n_neighbors) - self.reach, 0.0)
+        share = np.exp(-0.5 * (beyond / self.fading) ** 2)
+        return _Located(share[:, None] * average, np.sqrt(1 - share**2))
 
     def is_stationary(self) -> bool:
         """It depends on where the rows are."""
@@ -186,16 +213,20 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
 
 
 class _Located(NamedTuple):
-    """Rows, and where they are with respect to the data."""
+    """Where rows are with respect to the data."""
 
-    rows: Array
-    """In units of the columns' scale. [n, D]"""
     inside: Array
     """s(x) φ(x). [n, r]"""
     outside: Array
     """sqrt(1 − s(x)²). [n]"""
 
 
-def _typical_distance(neighbours: Neighbours) -> Array:
-    """Root mean square. [n]"""
-    return np.sqrt((neighbours.distances**2).mean(axis=1))
+def _space(rows: NDArray[Any], scale: Array | None, kernel: Kernel | None) -> NeighbourSpace:
+    if kernel is not None:
+        return KernelSpace(rows, kernel)
+    return VectorSpace(rows, np.ones(rows.shape[1]) if scale is None else scale)
+
+
+def _typical_distance(neighbours: Neighbours, k: int) -> Array:
+    """The root mean square distance from the k nearest. [n]"""
+    return np.sqrt((neighbours.distances[:, :k] ** 2).mean(axis=1))

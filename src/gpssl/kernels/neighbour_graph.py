@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
-from .nearest_rows import NearestRows
+from .nearest_rows import Neighbours
 
 Array = NDArray[np.float64]
 
@@ -37,12 +37,15 @@ class Directions(NamedTuple):
     """[n nodes, r]"""
 
 
-def neighbour_graph(nearest: NearestRows, n_neighbors: int) -> csr_array:
-    """Each row connected with its K nearest, and with those whose K nearest it is among; W_ij = exp(−d_ij² / (σ_i σ_j)). [n, n], sparse"""
-    n_rows = len(nearest.rows)
-    found = nearest.search(nearest.rows, n_neighbors + 1)
-    # The rows are distinct, so a row is its own nearest.
-    places, distances = found.places[:, 1:], found.distances[:, 1:]
+def neighbour_graph(found: Neighbours) -> csr_array:
+    """Each row connected with its K nearest, and with those whose K nearest it is among; W_ij = exp(−d_ij² / (σ_i σ_j)). [n, n]
+
+    From the K + 1 nearest of each row among all of them, of which one is the row itself.
+    """
+    n_rows, n_neighbors = len(found.places), found.places.shape[1] - 1
+    others = found.places != np.arange(n_rows)[:, None]
+    others[others.all(axis=1), -1] = False  # among many rows that are alike, a row need not be among its own nearest
+    places, distances = (values[others].reshape(n_rows, n_neighbors) for values in found)
     width = np.maximum(distances[:, -1], np.finfo(float).tiny)
     ratios = (distances / width[:, None]) * (distances / width[places])
     edges = coo_array(

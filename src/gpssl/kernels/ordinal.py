@@ -35,7 +35,7 @@ class OrdinalKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         The values from the lowest to the highest, for all columns. None takes them from the columns: the levels of pandas' ordered
         categories, or the distinct numbers of the training rows.
     kernel
-        For the positions. The default is `IncompleteRBF(per_column=False)`: all columns reach from 0 to 1.
+        For the positions. The default is `IncompleteRBF()`, which measures them in units of each column's standard deviation.
     positions
         The levels and their positions, for each column, as pairs of arrays: found at `fit`.
     """
@@ -69,7 +69,7 @@ class OrdinalKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         rows = training_rows(self, X, sample_weight)
         levels = [self._levels_of(rows, place, seed) for place in range(rows.n_columns)]
         resolved = OrdinalKernel(self.levels, positions=[(values, np.linspace(0.0, 1.0, len(values))) for values in levels])
-        inner = IncompleteRBF(per_column=False) if self.kernel is None else self.kernel
+        inner = IncompleteRBF() if self.kernel is None else self.kernel
         resolved.kernel = resolve_kernel(inner, MappedRows(rows, resolved.positions_of, rows.n_columns), seed)
         return resolved
 
