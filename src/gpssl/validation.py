@@ -31,7 +31,7 @@ def check_numeric_rows(
         kind = type(error) if is_no_number else TypeError
         raise kind(
             f"{str(error).rstrip('.')}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with "
-            "OneHotEncoder), or pass a kernel for this kind of object."
+            "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.for_table(X) for a data frame."
         ) from error
 
 
