@@ -10,6 +10,7 @@ from pathlib import Path
 
 from . import (
     dask_overhead,
+    diffusion,
     flights,
     from_disk,
     graph_evaluations,
@@ -39,6 +40,7 @@ COMPARISONS = (
     dask_overhead,
     flights,
     intrusions,
+    diffusion,
     graph_evaluations,
     logistic_heads,
     perceptron_heads,

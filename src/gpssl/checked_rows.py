@@ -33,7 +33,8 @@ def check_rows_in_memory(
     if preparing is None and kernel.requires_vector_input:
         return check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
     if is_lazy(X) and not isinstance(X, np.memmap):
-        raise TypeError(f"The kernel {type(preparing or kernel).__name__} needs rows in memory, got {type(X).__name__}: read them first.")
+        name = type(preparing or kernel).__name__
+        raise TypeError(f"{name} needs rows in memory, in a list, an array or a data frame; got {type(X).__name__}: read them first.")
     rows = as_object_rows(X) if preparing is None else preparing.prepare(X)
     if rows.ndim == 2:
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns

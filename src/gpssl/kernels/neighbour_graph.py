@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 DENSE_NODES = 400
 """Parts of a graph up to this size are decomposed as a whole."""
-PRECISION = 1e-8
+PRECISION = 1e-6
 """Of the eigenvalues of larger parts."""
 
 
