@@ -1,4 +1,4 @@
-"""Runs all comparisons, prints them, and writes `benchmarks/results.md`."""
+"""Runs comparisons, prints them, and writes a file for each group of them: `benchmarks/results.md` and `benchmarks/kernels.md`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 from . import (
     dask_overhead,
@@ -29,34 +30,41 @@ from . import (
 from .machine import busy_seconds_of_others, describe_machine
 from .report import render
 
-COMPARISONS = (
-    paper_algorithm,
-    kernel_pca,
-    nystroem,
-    million_rows,
-    pass_over_data,
-    linearity,
-    from_disk,
-    dask_overhead,
-    flights,
-    intrusions,
-    diffusion,
-    graph_evaluations,
-    logistic_heads,
-    perceptron_heads,
-    selection,
-    spectrum,
-)
-RESULTS = Path(__file__).parent / "results.md"
+GROUPS: dict[str, tuple[ModuleType, ...]] = {
+    "results": (
+        paper_algorithm,
+        kernel_pca,
+        nystroem,
+        million_rows,
+        pass_over_data,
+        linearity,
+        from_disk,
+        dask_overhead,
+        flights,
+        intrusions,
+        logistic_heads,
+        perceptron_heads,
+        selection,
+    ),
+    "kernels": (spectrum, graph_evaluations, diffusion),
+}
+"""Each has a run and a file of its own."""
 
 
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("group", nargs="*", choices=[[], *GROUPS], help="which comparisons to run; all, if none is named")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything runs; writes no file")
-    quick = parser.parse_args().quick
+    arguments = parser.parse_args()
+    for group in arguments.group or GROUPS:
+        run(group, quick=arguments.quick)
+
+
+def run(group: str, *, quick: bool) -> None:
+    """Run the comparisons of a group, one after the other."""
     started, others = time.perf_counter(), busy_seconds_of_others()
-    results = [comparison.compare(quick=quick) for comparison in COMPARISONS]
+    results = [comparison.compare(quick=quick) for comparison in GROUPS[group]]
     seconds, others = time.perf_counter() - started, busy_seconds_of_others() - others
     share = others / seconds / (os.cpu_count() or 1)
     preamble = [
@@ -67,7 +75,7 @@ def main() -> None:
     text = render(preamble, results)
     print(text)
     if not quick:
-        RESULTS.write_text(text, encoding="utf-8")
+        (Path(__file__).parent / f"{group}.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
