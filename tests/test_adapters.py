@@ -69,7 +69,7 @@ def test_gpytorch_agrees_with_itself_and_with_scikit_learn(theirs: Any, ours: Ke
 
 
 def test_gpytorch_kernel_that_is_passed_stays_as_it_is(circles: Array) -> None:
-    theirs = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
+    theirs = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel()).float()
     theirs.outputscale = 3.0
     kernel = from_gpytorch(theirs)
     assert theirs.training
