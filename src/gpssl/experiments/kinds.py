@@ -61,8 +61,7 @@ class Kind:
     """The share of cells that are deleted."""
 
 
-THINNED = (0.1, 0.3, 0.5)
-THINNED_LABELS = {"mice_protein": (50, 300), "breast_cancer": (10, 30, 100), "wine": (10, 30, 100)}
+THINNED_LABELS = {"breast_cancer": (10, 30, 100), "wine": (10, 30, 100)}
 
 
 def _thinned_name(name: str, share: float) -> str:
@@ -88,7 +87,10 @@ KINDS: dict[str, Kind] = {
     "kdd": Kind("kdd", load_kdd_frame, CONNECTIONS, (50, 200, 1000), 3000, 2000, ("accuracy", "balanced accuracy")),
     "dermatology": Kind("grades", load_dermatology_frame, GRADES, (10, 30, 100)),
     "mice_protein": _incomplete("mice_protein", (20, 50, 100, 300)),
-    **{_thinned_name(name, share): _incomplete(name, labels, share) for name, labels in THINNED_LABELS.items() for share in THINNED},
+    _thinned_name("mice_protein", 0.3): _incomplete("mice_protein", (50, 300), 0.3),
+    **{
+        _thinned_name(name, share): _incomplete(name, labels, share) for name, labels in THINNED_LABELS.items() for share in (0.1, 0.3, 0.5)
+    },
 }
 
 QUICK_DATA = ("breast_cancer_thinned_30", "wine_thinned_30")
