@@ -25,6 +25,12 @@ def check_numeric_rows(
     try:
         return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows, accept_sparse=accepted)
     except (ValueError, TypeError) as error:
+        if "contains NaN" in str(error):
+            first = str(error).splitlines()[0]
+            raise ValueError(
+                f"{first} The kernel {type(kernel).__name__} needs all cells. For rows with missing cells, pass "
+                "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.for_table(X); or fill them in."
+            ) from error
         is_no_number = "could not convert" in str(error) or "argument must be" in str(error)
         if not is_no_number and "promot" not in type(error).__name__.lower():
             raise
