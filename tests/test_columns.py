@@ -13,6 +13,7 @@ from sklearn.compose import make_column_selector
 from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL
+from gpssl.baselines import GPPrior, KernelPCA, SupervisedGPClassifier
 from gpssl.kernels import CategoryKernel, ColumnKernel, IncompleteRBF, NeighborRBF, OrdinalKernel, for_table
 
 Array = NDArray[np.float64]
@@ -186,3 +187,70 @@ def test_kernels_for_different_rows_do_not_add() -> None:
 def test_calling_before_fit_gets_a_sentence(kernel: Any) -> None:
     with pytest.raises(ValueError, match="from the training rows: pass it to GPSSL"):
         kernel([[1.0], [2.0]])
+
+
+def test_columns_whose_names_are_numbers() -> None:
+    """Names come before positions, and frames may come in another order."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({1: np.exp(6 * rng.standard_normal(60)), 0: rng.standard_normal(60), 7: rng.choice(["a", "b"], 60)})
+    kernel = for_table(frame)
+    assert {name: columns for name, _, columns in kernel.resolve(frame).groups} == {"numbers": [1], "ranks": [0], "categories": [2]}
+    ssl = GPSSL(2, kernel=kernel, random_state=0).fit(frame)
+    np.testing.assert_array_equal(ssl.transform(frame[[7, 0, 1]]), ssl.transform(frame))
+
+
+def test_categories_that_are_numbers_are_categories() -> None:
+    frame = pd.DataFrame({"code": pd.Categorical([1, 2, 1000] * 10), "size": np.arange(30.0), "odd": [3.0, None, 3.0] * 10})
+    with pytest.warns(UserWarning, match="'odd' .all cells are alike."):
+        kernel = for_table(frame)
+    assert {name: columns for name, _, columns in kernel.groups} == {"numbers": ["size"], "categories": ["code"]}
+
+
+def test_parts_that_work_on_numbers_alone_get_neither_text_nor_gaps() -> None:
+    frame = mixed_frame()[["size", "color"]]
+    with pytest.raises(ValueError, match="text or categories in the rows, but the kernel NeighborRBF.*works on numbers"):
+        GPSSL(2, kernel=for_table(frame) + NeighborRBF()).fit(frame)
+    numbers = frame[["size"]].assign(other=np.arange(60.0))
+    ssl = GPSSL(2, kernel=IncompleteRBF() + NeighborRBF(), random_state=0).fit(numbers)
+    with pytest.raises(ValueError, match="Cells are missing in the rows"):
+        ssl.transform(numbers.assign(size=np.nan))
+
+
+def test_missing_is_equal_to_no_number() -> None:
+    np.testing.assert_allclose(CategoryKernel(scale=0.5)([[-1.0], [np.nan], [None]]), np.exp(-np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])))
+
+
+def test_diagonal_has_the_noise_and_the_size_of_the_parts() -> None:
+    X = np.random.default_rng(0).integers(4, size=(10, 2)).astype(float)
+    noisy = ColumnKernel([("all", sk.RBF(1.0) + sk.WhiteKernel(1.0), [0, 1])])
+    np.testing.assert_allclose(noisy(X).diagonal(), noisy.diag(X))
+    np.testing.assert_allclose(noisy(X, X.copy()).diagonal(), 1.0)
+    large = OrdinalKernel(kernel=2.0 * IncompleteRBF()).resolve(X)
+    np.testing.assert_allclose(large.diag(X), 2.0)
+
+
+def test_levels_in_polars_and_bad_levels() -> None:
+    levels = ["low", "middle", "high"]
+    values = ["low", "high", "middle", "low"]
+    enum = pl.DataFrame({"grade": pl.Series(values, dtype=pl.Enum(levels))})
+    ordered = pd.DataFrame({"grade": pd.Categorical(values, levels, ordered=True)})
+    np.testing.assert_allclose(OrdinalKernel().resolve(enum)(enum), OrdinalKernel().resolve(ordered)(ordered))
+    for bad in ([], ["low", "low"], "ab"):
+        with pytest.raises(ValueError, match="at least two different values"):
+            OrdinalKernel(bad).resolve(ordered)
+    with pytest.raises(ValueError, match="needs all of them: use IncompleteRBF"):
+        OrdinalKernel(kernel=NeighborRBF()).resolve([[0.0], [1.0], [2.0]])([[np.nan]])
+
+
+@pytest.mark.parametrize("estimator", [SupervisedGPClassifier, GPPrior, KernelPCA], ids=lambda estimator: estimator.__name__)
+def test_baselines_take_frames_with_gaps(estimator: Any) -> None:
+    frame = mixed_frame()[["size", "color"]]
+    frame.loc[3, "size"], frame.loc[5, "color"] = np.nan, None
+    fitted = estimator(kernel=for_table(frame), random_state=0).fit(frame, np.arange(60) % 2)
+    assert len(fitted.predict(frame) if hasattr(fitted, "predict") else fitted.transform(frame)) == 60
+
+
+def test_names_of_groups_need_a_frame_that_was_seen() -> None:
+    kernel = ColumnKernel([("color", CategoryKernel(scale=1.0), ["color"])])
+    with pytest.raises(ValueError, match="takes its columns and lengthscales from the training rows"):
+        kernel(mixed_frame())

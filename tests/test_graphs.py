@@ -155,6 +155,14 @@ def test_blocks_may_be_filled_on_several_threads(kernel: Kernel) -> None:
     np.testing.assert_array_equal(np.vstack(parts), kernel(rows, rows[:10]))
 
 
+def test_very_many_walks_are_no_problem() -> None:
+    rows = [nx.complete_graph(100), nx.complete_graph(40), nx.star_graph(30), nx.path_graph(4)]
+    for kernel in (RandomWalkKernel(1.0, 40), RandomWalkKernel(0.1, 1000)):
+        gram = kernel(rows)
+        np.testing.assert_allclose(gram.diagonal(), 1.0)
+        assert np.linalg.eigvalsh(gram)[0] > -1e-10
+
+
 def test_equal_graphs_are_the_same_row_in_any_order_and_format() -> None:
     labels = {"b": 1, "a": 2, "c": 2}
     one, other = nx.Graph(), nx.Graph()
@@ -199,7 +207,7 @@ def test_graphs_without_edges() -> None:
     bare, larger, path = nx.empty_graph(2), nx.empty_graph(5), nx.path_graph(3)
     for graph in (bare, larger, path):
         nx.set_node_attributes(graph, "a", "label")
-    np.testing.assert_array_equal(ShortestPathKernel()([bare, larger, path]), [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    np.testing.assert_allclose(ShortestPathKernel()([bare, larger, path]), [[1, 1, 0], [1, 1, 0], [0, 0, 1]], atol=1e-15)
     assert WeisfeilerLehmanKernel()([bare, path])[0, 1] > 0
     assert RandomWalkKernel()([bare, path])[0, 1] > 0
 

@@ -125,3 +125,15 @@ def test_infinity_and_text_get_a_sentence(wine: Array) -> None:
         GPSSL(2, kernel=IncompleteRBF()).fit(np.where(wine > 100, np.inf, wine))
     with pytest.raises(ValueError, match="could not convert string"):
         GPSSL(2, kernel=IncompleteRBF()).fit([["a", "b"], ["c", "d"], ["e", "f"]])
+
+
+@pytest.mark.parametrize("shift", [1e5, 1e7, 1e9])
+def test_where_a_column_begins_makes_no_difference(shift: float) -> None:
+    """Seconds since 1970 as well as seconds since noon."""
+    X = thinned(np.random.default_rng(0).standard_normal((60, 3)), 0.3)
+    np.testing.assert_allclose(IncompleteRBF().resolve(X + shift)(X + shift), IncompleteRBF().resolve(X)(X), atol=1e-5)
+
+
+def test_inducing_points_of_the_wrong_width_get_a_sentence(wine: Array) -> None:
+    with pytest.raises(ValueError, match="inducing points have 2 columns, the rows have 13"):
+        GPSSL(2, kernel=IncompleteRBF(), inducing=wine[:10, :2]).fit(wine)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL
-from gpssl.kernels import NearestNeighborGP, NeighborRBF
+from gpssl.kernels import IncompleteRBF, NearestNeighborGP, NeighborRBF, SpectrumKernel
 
 Array = NDArray[np.float64]
 
@@ -68,3 +68,11 @@ def test_bad_parameters_get_a_sentence(vectors: Array) -> None:
         GPSSL(2, kernel=NearestNeighborGP(0)).fit(vectors)
     with pytest.raises(ValueError, match="takes its neighbours from the training rows"):
         NearestNeighborGP()(vectors)
+
+
+def test_kernels_for_other_rows_get_a_sentence(vectors: Array) -> None:
+    for kernel, rows in ((SpectrumKernel(), ["abc", "abd", "bcd"]), (IncompleteRBF(), np.where(vectors > 2, np.nan, vectors))):
+        with pytest.raises(ValueError, match="pass a kernel for vectors"):
+            GPSSL(1, kernel=NearestNeighborGP(2, kernel=kernel)).fit(rows)
+    zero = np.vstack([vectors, np.zeros(2)])
+    assert np.isfinite(NearestNeighborGP(3, kernel=sk.DotProduct(0.0)).resolve(zero)(zero)).all()

@@ -123,8 +123,8 @@ def test_new_rows_are_averages_of_their_neighbours(vectors: Array) -> None:
 
     def average(x: Array) -> Array:
         distances = np.sqrt(((kernel.rows - x) ** 2).sum(axis=1))
-        nearest = np.argsort(distances)[:5]
-        mean = np.exp(-((distances[nearest] / distances[nearest[-1]]) ** 2)) @ kernel.coordinates[nearest]
+        *nearest, next_one = np.argsort(distances)[:6]
+        mean = (1 - (distances[nearest] / distances[next_one]) ** 2) @ kernel.coordinates[nearest]
         return mean / np.linalg.norm(mean)
 
     new = vectors[:3] + 0.01
@@ -144,6 +144,47 @@ def test_prior_variance_returns_away_from_the_data() -> None:
     assert np.abs(np.diff(ssl.std(np.column_stack([np.zeros(2000), np.linspace(0.5, 4.0, 2000)])), axis=0)).max() < 0.2
     plain = GPSSL(2, kernel=NeighborRBF(), random_state=0).fit(X)
     assert plain.std(np.array([[0.0, 30.0]])).min() > 0.99
+
+
+def test_it_is_continuous_where_neighbours_change() -> None:
+    X, _ = make_moons(400, noise=0.06, random_state=0)
+    kernel = NeighborDiffusion().resolve(X)
+    line = np.column_stack([np.linspace(-1.0, 2.0, 30_001), np.full(30_001, 0.25)])
+    assert np.abs(np.diff(kernel(line, X[:20]), axis=0)).max() < 0.01
+
+
+def test_one_row_far_out_changes_little() -> None:
+    """Neither the neighbours of others, nor how many of them have to be measured again."""
+    X = np.vstack([np.random.default_rng(0).standard_normal((300, 3)), [[1e9, -1e9, 1e9]]])
+    search = NearestRows(X)
+    np.testing.assert_array_equal(search.search(X[:300], 5).places, NearestRows(X[:300]).search(X[:300], 5).places)
+    pairs = []
+    measured = NearestRows._squared_distances
+
+    def count(self: NearestRows, rows: Array, row: NDArray[np.intp], place: NDArray[np.intp]) -> Array:
+        pairs.append(len(row))
+        return measured(self, rows, row, place)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NearestRows, "_squared_distances", count)
+        search.search(X[:300], 5)
+    assert sum(pairs) < 2 * 300 * 5
+
+
+def test_rows_of_any_size_are_outside() -> None:
+    ssl = GPSSL(2, kernel=NeighborDiffusion(5), random_state=0).fit(np.random.default_rng(0).standard_normal((60, 3)))
+    np.testing.assert_allclose(ssl.std(np.full((1, 3), 1e200)), 1.0, atol=1e-6)
+
+
+def test_kernel_that_is_zero_for_a_row_gets_a_sentence(vectors: Array) -> None:
+    kernel = NeighborDiffusion(5, kernel=sk.DotProduct(0.0))
+    with pytest.raises(ValueError, match="k.x, x. = 0.*positive on all rows"):
+        GPSSL(2, kernel=kernel).fit(np.vstack([vectors, np.zeros(3)]))
+    ssl = GPSSL(2, kernel=kernel, random_state=0).fit(vectors)
+    with pytest.raises(ValueError, match="k.x, x. = 0"):
+        ssl.transform(np.zeros((1, 3)))
+    with pytest.raises(TypeError, match="must be a kernel object or None"):
+        GPSSL(2, kernel=NeighborDiffusion(5, kernel="rbf")).fit(vectors)  # type: ignore[arg-type]
 
 
 def test_new_rows_of_the_same_kind_are_inside() -> None:

@@ -124,3 +124,9 @@ def test_samples_merge_to_the_sample_of_all() -> None:
             merged = merge_distinct_rows(merged, distinct_rows(X[part], weight[part], limit=limit, seed=1), limit=limit)
         for name in ("rows", "weight", "hashes"):
             np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
+
+
+def test_all_missing_cells_are_alike() -> None:
+    """There are many NaN, with different bits."""
+    rows = np.array([[np.nan, 1.0], [-np.nan, 1.0], [np.copysign(np.nan, -1.0), 1.0]])
+    assert len(np.unique(hash_rows(rows, 0))) == 1

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 
 from gpssl.tables import are_codes, encode_cell, encode_table, header_of
 
@@ -57,6 +60,11 @@ def test_polars_frames_are_as_good_as_those_of_pandas() -> None:
     assert len(header_of(plain)) == 0
 
 
+def test_dates_and_decimals_are_numbers() -> None:
+    cells = [date(1970, 1, 2), datetime(1970, 1, 2), datetime(1970, 1, 2, tzinfo=UTC), pd.Period("1970-01-02"), Decimal("86400")]
+    assert [encode_cell(cell) for cell in cells] == [86400.0] * 5
+
+
 def test_codes_are_the_same_in_every_process() -> None:
     program = "from gpssl.tables import encode_cell; print(repr(encode_cell('red')))"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
@@ -68,6 +76,11 @@ def test_codes_are_the_same_in_every_process() -> None:
     [
         (pd.DataFrame({"a": [1.0, np.inf]}), ValueError, "infinity, in column 'a'"),
         (np.array([1.0, 2.0]), ValueError, "rows and columns"),
+        ("table.csv", TypeError, "got 'table.csv': read it first"),
+        (None, TypeError, "got None"),
+        (csr_array(np.eye(2)), TypeError, "got a sparse matrix"),
+        (pl.LazyFrame({"a": [1]}), TypeError, "collect"),
+        (pd.DataFrame({"a": [1j]}, dtype=object), TypeError, "got complex"),
         (["red", "blue"], ValueError, "rows and columns"),
         (pd.DataFrame({"a": [[1, 2], [3]]}), TypeError, "must be a number, text, a category or a date, got list"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "Several columns are called 'a'"),

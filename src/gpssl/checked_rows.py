@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_array, validate_data
 
-from .kernels import preparing_kernel
+from .kernels import check_what_kernels_take, preparing_kernel
 from .rows import as_object_rows
 from .sources import Rows, SliceableRows, is_lazy, open_rows
 from .tables import header_of
@@ -32,11 +32,12 @@ def check_rows_in_memory(
     preparing = preparing_kernel(kernel)
     if preparing is None and kernel.requires_vector_input:
         return check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
-    if is_lazy(X) and not isinstance(X, np.memmap):
+    if is_lazy(X) and not isinstance(X, np.memmap | str):
         name = type(preparing or kernel).__name__
         raise TypeError(f"{name} needs rows in memory, in a list, an array or a data frame; got {type(X).__name__}: read them first.")
     rows = as_object_rows(X) if preparing is None else preparing.prepare(X)
     if rows.ndim == 2:
+        check_what_kernels_take(kernel, rows)
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns
     if len(rows) < min_rows:
         raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")
@@ -78,7 +79,10 @@ def check_inducing_points(points: Any, n_columns: int, kernel: Kernel) -> NDArra
     """Inducing points may come as an array where the training rows come as a data frame: only their shape is compared."""
     preparing = preparing_kernel(kernel)
     if preparing is not None:
-        return preparing.prepare(points)
+        prepared = preparing.prepare(points)
+        if prepared.ndim == 2 and prepared.shape[1] != n_columns:
+            raise ValueError(f"The inducing points have {prepared.shape[1]} columns, the rows have {n_columns} features.")
+        return prepared
     if not kernel.requires_vector_input:
         return as_object_rows(points)
     checked = check_array(points, dtype=np.float64)

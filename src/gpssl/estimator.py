@@ -26,12 +26,11 @@ from .parameters import (
     check_first_batch,
     check_parameters,
     chooses_points,
+    describe_rows,
     inducing_limits,
     kernel_of,
     method_of,
     objective_of,
-    takes_gaps,
-    takes_vectors,
 )
 from .posterior import FunctionDraws, Posterior
 from .progress import Progress, announce
@@ -390,11 +389,11 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._check_rows(X, reset=False)
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1, sample_weight: Any = None) -> Rows:
-        return check_rows(self, X, kernel_of(self.kernel), sample_weight=sample_weight, reset=reset, min_rows=min_rows)
+        kernel = kernel_of(self.kernel) if reset else self.kernel_
+        return check_rows(self, X, kernel, sample_weight=sample_weight, reset=reset, min_rows=min_rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        vectors, gaps = takes_vectors(self.kernel), takes_gaps(self.kernel)
-        tags.input_tags.two_d_array, tags.input_tags.sparse, tags.input_tags.allow_nan = vectors, vectors and not gaps, gaps
+        describe_rows(tags.input_tags, self.kernel)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

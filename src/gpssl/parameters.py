@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import InputTags
 
 from .inference import METHODS, Inference
 from .kernels import NeighborRBF, depends_on_rows, leaves
@@ -30,14 +31,11 @@ def kernel_of(kernel: Kernel | None) -> Kernel:
     return NeighborRBF() if kernel is None else kernel
 
 
-def takes_vectors(kernel: Any) -> bool:
-    """Whether the rows are vectors of numbers, also for what is no kernel, which is told the user at `fit`."""
-    return bool(getattr(kernel_of(kernel), "requires_vector_input", True))
-
-
-def takes_gaps(kernel: Any) -> bool:
-    """Whether numbers may be missing."""
-    return isinstance(kernel, Kernel) and any(getattr(leaf, "takes_gaps", False) for leaf in leaves(kernel))
+def describe_rows(tags: InputTags, kernel: Any) -> None:
+    """Which rows an estimator with this kernel takes, also for what is no kernel, which is told the user at `fit`."""
+    tags.two_d_array = bool(getattr(kernel_of(kernel), "requires_vector_input", True))
+    tags.allow_nan = isinstance(kernel, Kernel) and any(getattr(leaf, "takes_gaps", False) for leaf in leaves(kernel))
+    tags.sparse = tags.two_d_array and not tags.allow_nan
 
 
 def method_of(inference: str | Inference) -> Inference:

@@ -107,6 +107,8 @@ def hash_rows(X: NDArray[Any], seed: int) -> NDArray[np.uint64]:
 def _hash_vectors(block: NDArray[Any], coefficients: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Multilinear hash of the bit patterns, then the finaliser of SplitMix64."""
     values = np.ascontiguousarray(block, dtype=np.float64) + 0.0  # −0.0 and 0.0 are the same number
+    if np.isnan(values.sum()):
+        values[np.isnan(values)] = np.nan  # there are many, with different bits
     bits = values.view(np.uint64)
     # Short decimals and integers leave the low half of a double empty; fold the high half onto it.
     bits ^= bits >> np.uint64(32)

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 SMALLEST_CODE = 2.0**52
 """Codes of categories lie between this and twice this, where doubles are the whole numbers."""
@@ -21,10 +25,11 @@ SMALLEST_CODE = 2.0**52
 
 def encode_table(X: Any) -> NDArray[np.float64]:
     """The cells of a data frame (pandas, polars) or an array, as numbers; see above. [n, D]"""
+    _check_is_table(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         columns = X.astype(np.float64, copy=False)
     elif hasattr(X, "columns"):
-        _check_names(X)
+        check_names(X)
         columns = _stack([encode_column(X[name]) for name in X.columns], _n_rows(X))
     else:
         cells = _as_cells(X)
@@ -55,13 +60,20 @@ def encode_cell(cell: Any) -> float:
     """A number as it is, NaN for what is missing, a code for anything else."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return np.nan
-    if isinstance(cell, bool | int | float | np.number | np.bool_):
+    if isinstance(cell, Real | Decimal | np.bool_):
         return float(cell)
-    if hasattr(cell, "timestamp"):
-        return float(cell.timestamp())
-    if not isinstance(cell, Hashable):
+    if isinstance(cell, date) or hasattr(cell, "to_timestamp"):
+        return _seconds(cell.to_timestamp() if hasattr(cell, "to_timestamp") else cell)
+    if isinstance(cell, complex) or not isinstance(cell, Hashable):
         raise TypeError(f"A cell of a table must be a number, text, a category or a date, got {type(cell).__name__}: {str(cell)[:50]!r}.")
     return _code(str(cell))
+
+
+def _seconds(moment: date) -> float:
+    """Since 1970; where no time zone is given, as if it were Greenwich's."""
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 @lru_cache(maxsize=100_000)
@@ -86,7 +98,17 @@ def _stack(columns: list[NDArray[np.float64]], n_rows: int) -> NDArray[np.float6
     return np.column_stack(columns) if columns else np.empty((n_rows, 0))
 
 
-def _check_names(frame: Any) -> None:
+def _check_is_table(X: Any) -> None:
+    if isinstance(X, str | bytes) or X is None:
+        raise TypeError(f"Expected a table of rows and columns in memory, got {X!r:.60}: read it first.")
+    if issparse(X):
+        raise TypeError("Expected a table of numbers, text and categories, got a sparse matrix: pass X.toarray(), or a kernel for vectors.")
+    if hasattr(X, "collect") and hasattr(X, "columns"):
+        raise TypeError(f"Expected a table in memory, got {type(X).__name__}: pass X.collect().")
+
+
+def check_names(frame: Any) -> None:
+    """A sentence for columns that share a name."""
     names = list(frame.columns)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:

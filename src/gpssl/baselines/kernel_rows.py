@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 
 from ..checked_rows import check_rows_in_memory, rows_in_memory
 from ..kernels import resolve_kernel
-from ..parameters import kernel_of, takes_gaps, takes_vectors
+from ..parameters import describe_rows, kernel_of
 from ..tables import header_of
 from ..threads import one_blas_thread
 
@@ -21,6 +21,7 @@ class KernelRows(BaseEstimator):
     """An estimator with a parameter `kernel`, to which the default and the rules of `GPSSL` apply."""
 
     kernel: Kernel | None
+    kernel_: Kernel
 
     def _check_kernel(self) -> Kernel:
         kernel = kernel_of(self.kernel)
@@ -35,9 +36,11 @@ class KernelRows(BaseEstimator):
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1) -> NDArray[Any]:
         """Numbers where the kernel works on vectors, else objects."""
-        return check_rows_in_memory(self, X, self._check_kernel(), reset=reset, min_rows=min_rows)
+        kernel = self._check_kernel() if reset else self.kernel_  # which knows the columns of the training rows
+        return check_rows_in_memory(self, X, kernel, reset=reset, min_rows=min_rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.allow_nan = takes_vectors(self.kernel), takes_gaps(self.kernel)
+        describe_rows(tags.input_tags, self.kernel)
+        tags.input_tags.sparse = False
         return tags

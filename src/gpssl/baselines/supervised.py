@@ -95,7 +95,7 @@ class SupervisedGPClassifier(ClassifierMixin, KernelRows):
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class. [n, K]"""
         check_is_fitted(self)
-        return self.model_.predict_proba(in_double_precision(self._check_rows(X, reset=False)))
+        return self.model_.predict_proba(_opaque(self._check_rows(X, reset=False), self.kernel_))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class. [n]"""
@@ -168,13 +168,13 @@ class SupervisedGPRegressor(RegressorMixin, KernelRows):
     def predict_draws(self, X: Any) -> tuple[Array, Array]:
         """Mean and standard deviation as those of a mixture of one, as `MarginalizedRegressor` gives them. [1, n] each"""
         check_is_fitted(self)
-        mean, std = self.model_.predict(in_double_precision(self._check_rows(X, reset=False)), return_std=True)
+        mean, std = self.model_.predict(_opaque(self._check_rows(X, reset=False), self.kernel_), return_std=True)
         return mean[None], std[None]
 
     def predict(self, X: Any) -> Array:
         """Mean of the target. [n]"""
         check_is_fitted(self)
-        return self.model_.predict(in_double_precision(self._check_rows(X, reset=False)))
+        return self.model_.predict(_opaque(self._check_rows(X, reset=False), self.kernel_))
 
     def predict_std(self, X: Any) -> Array:
         """Standard deviation of the target, noise included. [n]"""
@@ -194,7 +194,16 @@ def _labelled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: Lab
     check_consistent_length(rows, y)
     seed = seed_from(estimator.random_state)
     estimator.kernel_ = estimator._resolve_kernel(X, rows, np.ones(len(rows)), seed)
-    return rows[labels.rows], seed
+    return _opaque(rows[labels.rows], estimator.kernel_), seed
+
+
+def _opaque(rows: NDArray[Any], kernel: Kernel) -> NDArray[Any]:
+    """Rows as scikit-learn's Gaussian processes take them: those with gaps, which it would refuse, as objects for the kernel alone."""
+    if rows.ndim != 2 or (kernel.requires_vector_input and not getattr(kernel, "takes_gaps", False)):
+        return in_double_precision(rows)
+    objects = np.empty(len(rows), dtype=object)
+    objects[:] = list(rows)
+    return objects
 
 
 def _scaled(kernel: Kernel) -> Kernel:
@@ -223,12 +232,13 @@ class FixedKernel(Kernel):
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """k(X, Y), and its gradient by no parameters. [n, m] and [n, n, 0]"""
-        values = np.asarray(self.kernel(X) if Y is None else self.kernel(X, Y), dtype=np.float64)
+        X = _together(X)
+        values = np.asarray(self.kernel(X) if Y is None else self.kernel(X, _together(Y)), dtype=np.float64)
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
 
     def diag(self, X: Any) -> Array:
         """k(x, x). [n]"""
-        return self.kernel.diag(X)
+        return self.kernel.diag(_together(X))
 
     def is_stationary(self) -> bool:
         """As the kernel is."""
@@ -236,8 +246,13 @@ class FixedKernel(Kernel):
 
     @property
     def requires_vector_input(self) -> bool:
-        """As the kernel does."""
-        return self.kernel.requires_vector_input
+        """As the kernel does, unless gaps make rows opaque."""
+        return self.kernel.requires_vector_input and not getattr(self.kernel, "takes_gaps", False)
 
     def __repr__(self) -> str:
         return f"FixedKernel({self.kernel!r})"
+
+
+def _together(rows: NDArray[Any]) -> NDArray[Any]:
+    """What `_opaque` has taken apart."""
+    return np.vstack(list(rows)) if rows.dtype == object and len(rows) and isinstance(rows[0], np.ndarray) else rows

@@ -19,7 +19,7 @@ from .neighbor_rbf import NeighborRBF
 from .nodes import NodeDiffusion, NodeMatern
 from .ordinal import OrdinalKernel
 from .pairs import GroupKernel, PairKernel
-from .preparation import leaves, preparing_kernel
+from .preparation import check_what_kernels_take, leaves, preparing_kernel
 from .resolution import depends_on_rows, resolve_kernel
 from .sequences import MismatchKernel, SpectrumKernel, SubsequenceKernel
 
@@ -50,6 +50,7 @@ __all__ = [
     "WeisfeilerLehmanKernel",
     "block_kernel",
     "check_finite_kernel",
+    "check_what_kernels_take",
     "depends_on_rows",
     "for_table",
     "from_gpytorch",

@@ -115,6 +115,8 @@ class CallableKernel(_Wrapped):
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
         """k(X, Y). [n, m]"""
         self._no_gradient(eval_gradient)
+        if not callable(self.function):
+            raise TypeError(f"CallableKernel takes a function of two sets of rows, got {self.function!r}.")
         Y = X if Y is None else Y
         values = [[self.function(x, y) for y in Y] for x in X] if self.elementwise else self.function(X, Y)
         return self._checked(values, (len(X), len(Y)), "function")
@@ -191,7 +193,10 @@ class PrecomputedKernel(GenericKernelMixin, _Wrapped):
 
 
 def _check_gram(gram: Any) -> Array:
-    matrix = np.asarray(gram, dtype=np.float64)
+    matrix = np.asarray(gram)
+    if matrix.dtype.kind not in "fiub":
+        raise ValueError(f"A Gram matrix is an array of numbers, got {matrix.dtype}.")
+    matrix = matrix.astype(np.float64, copy=False)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"A Gram matrix is square, got shape {list(matrix.shape)}.")
     if not np.isfinite(matrix).all():

@@ -11,15 +11,15 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from ..tables import encode_table
 from ..validation import check_number
-from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal
+from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal, describe
 from .neighbour_rule import check_rule, neighbour_lengthscale
 from .preparation import training_rows
 from .resolution import not_resolved
 
 Array = NDArray[np.float64]
 
-MISSING = -1.0
-"""Missing cells are a category of their own. Codes of categories are large; other numbers are compared as they are, but for this one."""
+MISSING = np.inf
+"""Missing cells are a category of their own: a number that no cell can be."""
 
 
 class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
@@ -102,7 +102,7 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         return False
 
     def __repr__(self) -> str:
-        return f"CategoryKernel(neighborhood={self.neighborhood!r}, reduce={self.reduce!r}, scale={self.scale!r})"
+        return describe(self)
 
 
 def _comparable(rows: Array) -> Array:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -14,11 +14,11 @@ from sklearn.utils._indexing import _get_column_indices
 
 from ..rows import in_double_precision
 from ..sources import MappedRows, Rows
-from ..tables import are_codes, encode_table
+from ..tables import encode_table
 from ..validation import check_number
-from .evaluation import BlockKernel, CallByBlocks, block_kernel, kernel_diagonal
-from .preparation import leaves, training_rows
-from .resolution import depends_on_rows, resolve_kernel
+from .evaluation import BlockKernel, CallByBlocks, block_kernel, describe, kernel_diagonal
+from .preparation import check_what_kernels_take, training_rows
+from .resolution import depends_on_rows, not_resolved, resolve_kernel
 
 Array = NDArray[np.float64]
 Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], Any]
@@ -86,7 +86,7 @@ class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
     @property
     def is_resolved(self) -> bool:
         """Whether nothing is left to be taken from the training rows."""
-        return not any(callable(columns) or depends_on_rows(kernel) for _, kernel, columns in self.groups)
+        return all(_are_positions(columns) and not depends_on_rows(kernel) for _, kernel, columns in self.groups)
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> ColumnKernel:
         """The kernel with positions for columns, and with the concrete kernel of each group."""
@@ -105,6 +105,8 @@ class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
     def block_kernel(self, points: Array) -> BlockKernel:
         """Each group in its own fastest way."""
         self._check_parameters()
+        if not self.is_resolved:
+            raise not_resolved(self, "columns and lengthscales")
         selections = self._selections(points.shape[1])
         fills = [block_kernel(kernel, select(points)) for (_, kernel, _), select in zip(self.groups, selections, strict=True)]
 
@@ -163,7 +165,7 @@ class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
                 raise TypeError(f"The group {name!r} needs a kernel object such as NeighborRBF(), got {kernel!r}.")
         if self.weights is None:
             return
-        if np.shape(self.weights) != (len(self.groups),):
+        if np.shape(self.weights) != (len(self.groups),) or np.asarray(self.weights).dtype.kind not in "fiu":
             raise ValueError(f"weights must be one number for each of the {len(self.groups)} groups, got {self.weights!r}.")
         for weight in self._weights():
             check_number("Each weight", float(weight), Real, at_least=0)
@@ -171,8 +173,12 @@ class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
                 raise ValueError(f"The weights of a product are between 0 and 1, got {weight:g}.")
 
     def __repr__(self) -> str:
-        groups = ", ".join(f"({name!r}, {kernel!r}, {columns!r})" for name, kernel, columns in self.groups)
-        return f"ColumnKernel([{groups}], combine={self.combine!r})"
+        return describe(self)
+
+
+def _are_positions(columns: Columns) -> bool:
+    listed = columns if isinstance(columns, Sequence | np.ndarray) and not isinstance(columns, str) else [columns]
+    return all(isinstance(column, Integral | slice) for column in listed)
 
 
 def _places(columns: Columns, header: Any, n_columns: int, name: str) -> list[int]:
@@ -183,10 +189,12 @@ def _places(columns: Columns, header: Any, n_columns: int, name: str) -> list[in
             raise ValueError(f"The columns of the group {name!r} are chosen by a function of a data frame, but the rows came as an array.")
     chosen = columns(header) if callable(columns) else columns
     try:
-        places = [int(place) for place in _get_column_indices(header, chosen)]
+        places = _places_of_names(chosen, header)
+        if places is None:
+            places = [int(place) for place in _get_column_indices(header, chosen)]
     except ValueError as error:
         known = f" The columns are {', '.join(map(repr, header.columns))}." if hasattr(header, "columns") else ""
-        raise ValueError(f"The group {name!r} asks for the column(s) {chosen!r}: {error}.{known}") from error
+        raise ValueError(f"The group {name!r} asks for the column(s) {chosen!r}: {str(error).rstrip('.')}.{known}") from error
     if not places:
         raise ValueError(f"The group {name!r} has no columns.")
     if max(places) >= n_columns:
@@ -194,16 +202,15 @@ def _places(columns: Columns, header: Any, n_columns: int, name: str) -> list[in
     return places
 
 
+def _places_of_names(columns: Any, header: Any) -> list[int] | None:
+    """Where columns of a data frame are that are listed by their names, which may be numbers."""
+    names = list(header.columns) if hasattr(header, "columns") else []
+    listed = columns if isinstance(columns, list) else [columns]
+    return [names.index(name) for name in listed] if all(isinstance(name, Hashable) and name in names for name in listed) else None
+
+
 def _select(X: Array, *, name: str, kernel: Kernel, places: list[int]) -> Array:
     """The columns of a group, if its kernel can work with what they hold."""
     values = X[:, places]
-    if not all(getattr(leaf, "takes_codes", False) for leaf in leaves(kernel)) and are_codes(values).any():
-        raise ValueError(
-            f"The columns of the group {name!r} hold text or categories, but its kernel {kernel} works on numbers: use CategoryKernel or "
-            "OrdinalKernel for them."
-        )
-    if not all(getattr(leaf, "takes_gaps", False) for leaf in leaves(kernel)) and np.isnan(values).any():
-        raise ValueError(
-            f"Cells are missing in the columns of the group {name!r}, but its kernel {kernel} needs all of them: use IncompleteRBF."
-        )
+    check_what_kernels_take(kernel, values, f"the columns of the group {name!r}")
     return values

@@ -7,6 +7,7 @@ scikit-learn's, an entry in `EVALUATIONS`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -39,6 +40,15 @@ class KernelWithBlocks(Protocol):
         ...
 
 
+def describe(kernel: Kernel) -> str:
+    """The kernel with the parameters that are not the default ones; arrays by their shape."""
+    defaults = {name: parameter.default for name, parameter in signature(type(kernel)).parameters.items()}
+    values = {name: value for name, value in kernel.get_params(deep=False).items() if value is not defaults[name]}
+    changed = {name: value for name, value in values.items() if np.size(value) > 1 or value != defaults[name]}
+    texts = [f"{name}={f'<array {value.shape}>' if isinstance(value, np.ndarray) else repr(value)}" for name, value in changed.items()]
+    return f"{type(kernel).__name__}({', '.join(texts)})"
+
+
 class UnitDiagonal:
     """k(x, x) = 1 for rows of any kind; scikit-learn's own mixin asks for an array."""
 
@@ -51,6 +61,7 @@ class CallByBlocks:
     """scikit-learn's `k(X, Y)` for a kernel that has `block_kernel`. It has no hyperparameters to differentiate by."""
 
     block_kernel: Callable[[NDArray[Any]], BlockKernel]
+    diag: Callable[[Any], NDArray[np.float64]]
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """k(X, Y). [n, m]; with `eval_gradient`, as scikit-learn has it, also the gradient by no hyperparameter, [n, m, 0]."""
@@ -60,6 +71,8 @@ class CallByBlocks:
         Y = X if Y is None else prepare(Y)
         values = np.empty((len(X), len(Y)))
         self.block_kernel(Y)(X, values)
+        if Y is X:  # noise that no two evaluations share belongs to k(X) alone, as in scikit-learn
+            np.fill_diagonal(values, self.diag(X))
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from ..tables import are_codes, encode_column
+from ..tables import are_codes, check_names, encode_column
 from .categories import CategoryKernel
 from .columns import ColumnKernel, Group
 from .incomplete_rbf import IncompleteRBF
@@ -71,16 +71,20 @@ def _kernel(group: str, neighborhood: float, stretch: float) -> Kernel:
 
 
 def _kinds(X: Any) -> _Columns:
+    check_names(X)
     kinds = _Columns([], [], [], [], [])
     for name in X.columns:
         values = encode_column(X[name])
         known = values[~np.isnan(values)]
         n_different = len(np.unique(known))
-        if n_different < 2 and len(known) in (0, len(values)):
+        dtype = X[name].dtype
+        is_category = are_codes(known).any() or type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
+        tells_gaps = is_category and 0 < len(known) < len(values)
+        if n_different < 2 and not tells_gaps:
             kinds.left_out.append(f"{name!r} (all cells are alike)")
-        elif getattr(X[name].dtype, "ordered", False):
+        elif getattr(dtype, "ordered", False) is True:
             kinds.ordered.append(name)
-        elif are_codes(known).any():
+        elif is_category:
             if n_different > MOST_CATEGORIES * len(known):
                 kinds.left_out.append(f"{name!r} ({n_different} different values in {len(known)} rows)")
             else:

@@ -37,7 +37,7 @@ class GraphRows:
     A row is an undirected NetworkX graph, or GraKeL's `[edges, labels]`: edges as pairs of nodes, as a dictionary of the neighbours of
     each node, or as an adjacency matrix; labels as a dictionary, or left out. An edge that is given in one direction counts in both, and
     weights are ignored. Labels are text or numbers and are compared as text. The nodes of a graph without labels are labelled with their
-    number of neighbours, and such labels equal no others.
+    number of neighbours, "degree 3".
 
     Equal graphs are the same row. Graphs that are equal up to the names of their nodes have the same kernel, but are rows of their own.
     """

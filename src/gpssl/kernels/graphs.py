@@ -59,20 +59,19 @@ class _GraphKernel(CallByBlocks, GraphRows, UnitDiagonal, GenericKernelMixin, Ke
         counts = self._count(points)
         words = np.unique(counts.word)
         columns = counts.matrix(counts.value, words, len(points)).T.tocsr()
-        squares = counts.squared_norms(len(points))
 
         def fill(X: NDArray[Any], out: Array) -> None:
             own = self._count(X)
             write_products(own.matrix(own.value, words, len(X)), columns, out)
-            out /= np.sqrt(np.outer(own.squared_norms(len(X)), squares))  # exact for k(x, x), as √(c²) = c
 
         return fill
 
     def _count(self, graphs: NDArray[Any]) -> Counts:
+        """φ(x) / |φ(x)| of each graph."""
         found = [self._find(graph) for graph in graphs]
         sizes = [len(one.words) for one in found]
         words = np.concatenate([np.empty(0, np.uint64), *(one.words for one in found)])
-        values = np.concatenate([np.empty(0), *(one.values for one in found)])
+        values = np.concatenate([np.empty(0), *(one.values / np.linalg.norm(one.values) for one in found)])
         return Counts(np.repeat(np.arange(len(found)), sizes), words, values, np.ones(len(words)))
 
     def is_stationary(self) -> bool:
@@ -172,13 +171,17 @@ def _distances(graph: LabelledGraph) -> Found:
 
 @lru_cache(GRAPHS_REMEMBERED)
 def _walks(graph: LabelledGraph, decay: float, n_steps: int) -> Found:
-    """The number of walks of each length, which is the hash."""
+    """The number of walks of each length, which is the hash, over the largest of these numbers: there may be very many walks."""
     adjacency, walks = graph.adjacency(), np.ones(len(graph.labels))
-    counts = [float(walks.sum())]
-    for _ in range(n_steps):
-        walks = np.sqrt(decay) * (adjacency @ walks)
-        counts.append(float(walks.sum()))
-    return Found(np.arange(n_steps + 1, dtype=np.uint64), np.array(counts))
+    logarithm, logarithms = 0.0, []
+    for _ in range(n_steps + 1):
+        total = float(walks.sum())
+        if total == 0:
+            break
+        logarithm += np.log(total)
+        logarithms.append(logarithm)
+        walks = np.sqrt(decay) * (adjacency @ (walks / total))
+    return Found(np.arange(len(logarithms), dtype=np.uint64), np.exp(np.array(logarithms) - max(logarithms)))
 
 
 def _counted(hashes: Hashes) -> Found:

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from ..rows import in_double_precision
 from ..sources import MappedRows
 from ..validation import check_number
-from .evaluation import LARGEST_HALF_NORM, BlockKernel, CallByBlocks, UnitDiagonal, block_kernel
+from .evaluation import LARGEST_HALF_NORM, BlockKernel, CallByBlocks, UnitDiagonal, block_kernel, describe
 from .missing_cells import GaussianRows, fit_gaussian
 from .neighbor_rbf import NeighborRBF
 from .preparation import training_rows
@@ -161,7 +161,7 @@ class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
         return False
 
     def __repr__(self) -> str:
-        return f"IncompleteRBF(neighborhood={self.neighborhood!r}, reduce={self.reduce!r}, per_column={self.per_column!r})"
+        return describe(self)
 
 
 class _Cells(NamedTuple):

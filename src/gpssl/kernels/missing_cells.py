@@ -21,6 +21,10 @@ STILL = 1e-3
 RIDGE = 0.01
 """Added to each variance, relative to it: columns that copy each other, and tables with hardly more rows than columns."""
 PATTERNS_AT_A_TIME = 64
+ROUNDING = 1e-14
+"""Spread of a column, relative to its mean, that rounding alone may cause."""
+SMALLEST_VARIANCE = 1e-12
+"""Of a column in its own units: one of zero could not be inverted."""
 
 
 class Moments(NamedTuple):
@@ -72,15 +76,18 @@ class GaussianRows:
         patterns, which = np.unique(missing[gappy], axis=0, return_inverse=True)
         order = np.argsort(which.ravel(), kind="stable")
         members = np.split(gappy[order], np.cumsum(np.bincount(which.ravel(), minlength=len(patterns)))[:-1])
-        precision = np.linalg.inv(self.covariance)
-        known = np.where(missing, 0.0, X - self.mean)
+        # In units of the standard deviations, so that columns of any size keep their digits.
+        unit = np.sqrt(self.covariance.diagonal())
+        precision = np.linalg.inv(self.covariance / np.outer(unit, unit))
+        known = np.where(missing, 0.0, (X - self.mean) / unit)
         for block in row_blocks(len(patterns), PATTERNS_AT_A_TIME):
             both = patterns[block][:, :, None] & patterns[block][:, None, :]
             # On the known cells the identity, so that one inverse serves all patterns of a block.
             inverses = np.linalg.inv(np.where(both, precision, np.eye(len(precision)))) * both
             for rows, inverse in zip(members[block], inverses, strict=True):
                 shift = -(known[rows] @ precision) @ inverse
-                yield rows, self.mean + known[rows] + shift, inverse
+                values = np.where(missing[rows], self.mean + unit * shift, X[rows])
+                yield rows, values, inverse * np.outer(unit, unit)
 
 
 class FittedCells(NamedTuple):
@@ -95,28 +102,36 @@ def fit_gaussian(X: Array, weight: Array) -> FittedCells:
     """Maximum likelihood from incomplete rows by expectation maximisation (Dempster, Laird and Rubin, 1977), with a small ridge."""
     known = ~np.isnan(X)
     count = np.maximum(weight @ known, np.finfo(float).tiny)
-    mean = weight @ np.where(known, X, 0.0) / count
-    variance = weight @ np.where(known, X - mean, 0.0) ** 2 / count
-    # A column without spread is known wherever it is missing; a variance of zero could not be inverted.
-    floor = 1e-12 * np.maximum(mean**2, 1.0)
-    gaussian = GaussianRows(mean, np.diag(np.maximum(variance, floor)))
-    if X.shape[1] > MAX_COLUMNS:
+    centre = weight @ np.where(known, X, 0.0) / count
+    spread = np.sqrt(weight @ np.where(known, X - centre, 0.0) ** 2 / count)
+    # A column without spread is known wherever it is missing, and has no unit of its own.
+    unit = np.where(spread > ROUNDING * np.abs(centre), spread, np.maximum(np.abs(centre), 1.0))
+    cells = _fit_standardised((X - centre) / unit, weight)
+    units = np.outer(unit, unit)
+    return FittedCells(GaussianRows(centre + unit * cells.gaussian.mean, cells.gaussian.covariance * units), cells.open_variance * unit**2)
+
+
+def _fit_standardised(X: Array, weight: Array) -> FittedCells:
+    """The same for columns of mean zero and standard deviation one, or zero."""
+    n_columns = X.shape[1]
+    variance = weight @ np.where(np.isnan(X), 0.0, X) ** 2 / np.maximum(weight @ ~np.isnan(X), np.finfo(float).tiny)
+    gaussian = GaussianRows(np.zeros(n_columns), np.diag(np.maximum(variance, SMALLEST_VARIANCE)))
+    if n_columns > MAX_COLUMNS:
         return FittedCells(gaussian, variance)
     moments = gaussian.expectations(X, weight)
     for _ in range(MAX_STEPS if np.isnan(X).any() else 1):
         before = gaussian.covariance.diagonal()
-        gaussian = _maximise(moments, weight.sum(), floor)
+        gaussian = _maximise(moments, weight.sum())
         moments = gaussian.expectations(X, weight)
         if np.abs(gaussian.covariance.diagonal() / before - 1).max() < STILL:
             break
     given_all_others = 1 / np.linalg.inv(gaussian.covariance).diagonal()
     present = moments.missing_weight > 0
-    return FittedCells(
-        gaussian, np.where(present, moments.open_variance / np.where(present, moments.missing_weight, 1.0), given_all_others)
-    )
+    where_missing = moments.open_variance / np.where(present, moments.missing_weight, 1.0)
+    return FittedCells(gaussian, np.where(present, where_missing, given_all_others))
 
 
-def _maximise(moments: Moments, total_weight: float, floor: Array) -> GaussianRows:
+def _maximise(moments: Moments, total_weight: float) -> GaussianRows:
     mean = moments.total / total_weight
     covariance = moments.products / total_weight - np.outer(mean, mean)
-    return GaussianRows(mean, covariance + np.diag(np.maximum(RIDGE * covariance.diagonal(), floor)))
+    return GaussianRows(mean, covariance + np.diag(np.maximum(RIDGE * covariance.diagonal(), SMALLEST_VARIANCE)))

@@ -20,12 +20,15 @@ from .column_scale import column_scale
 from .evaluation import BlockKernel, CallByBlocks, kernel_diagonal
 from .nearest_rows import NearestRows
 from .neighbor_rbf import NeighborRBF
+from .preparation import preparing_kernel
 from .resolution import not_resolved, resolve_kernel
 
 Array = NDArray[np.float64]
 
 JITTER = 1e-10
 """Of the prior variance, added to the covariance of a few neighbours."""
+SMALLEST_SCALE = 1e-12
+"""For the jitter where the kernel is zero."""
 
 
 class NearestNeighborGP(Kernel):
@@ -63,6 +66,10 @@ class NearestNeighborGP(Kernel):
         """The kernel with these rows as those that come first."""
         check_number("n_neighbors", self.n_neighbors, Integral, at_least=1)
         check_number("max_rows", self.max_rows, Integral, at_least=2)
+        if self.kernel is not None and (preparing_kernel(self.kernel) is not None or not self.kernel.requires_vector_input):
+            raise ValueError(
+                f"NearestNeighborGP finds neighbours among vectors, but {self.kernel} is for other rows: pass a kernel for vectors."
+            )
         rows = open_rows(X, sample_weight)
         base = resolve_kernel(NeighborRBF() if self.kernel is None else self.kernel, rows, seed)
         sample = rows.sample(self.max_rows, seed)
@@ -141,10 +148,11 @@ class NearestNeighborKernel(CallByBlocks, Kernel):
     def _conditionals(self, X: Array, neighbours: Sequence[NDArray[np.intp]]) -> _Conditionals:
         """b and v of each row, given those of the first rows that are its neighbours."""
         variance = kernel_diagonal(self.kernel, X)
+        jitter = JITTER * max(float(variance.mean()), SMALLEST_SCALE)
         weights = []
         for row, places in enumerate(neighbours):
             near = self.rows[places]
-            covariance = self.kernel(near) + JITTER * variance[row] * np.eye(len(near)) if len(near) else np.empty((0, 0))
+            covariance = self.kernel(near) + jitter * np.eye(len(near)) if len(near) else np.empty((0, 0))
             cross = self.kernel(near, X[[row]])[:, 0] if len(near) else np.empty(0)
             weights.append(np.linalg.solve(covariance, cross))
             variance[row] = max(variance[row] - weights[-1] @ cross, 0.0)

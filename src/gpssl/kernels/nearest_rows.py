@@ -14,7 +14,7 @@ from ..threads import map_on_threads
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-12
-"""Of the largest ½|x|²: by how much half a squared distance from inner products may be off."""
+"""Of ½|x|² and ½|r|²: by how much half a squared distance from inner products may be off."""
 ROWS_AT_A_TIME = 256
 PAIRS_AT_A_TIME = 65_536
 
@@ -41,7 +41,7 @@ class NearestRows:
 
     @cached_property
     def _centred(self) -> tuple[Array, Array, Array]:
-        centre = self.rows.mean(axis=0)
+        centre = np.median(self.rows, axis=0)  # one row far out would shift the mean away from all others
         centred = self.rows - centre
         return centre, centred, 0.5 * (centred**2).sum(axis=1)
 
@@ -62,9 +62,9 @@ class NearestRows:
         from_centre = X - centre
         # ½|x − r|² but for ½|x|², which is the same for all r.
         approximate = half_norms - from_centre @ centred.T
-        uncertainty = ROUNDING * (half_norms.max() + 0.5 * (from_centre**2).sum(axis=1))
-        limit = np.partition(approximate, k - 1, axis=1)[:, k - 1] + uncertainty
-        row, place = np.nonzero(approximate <= limit[:, None])
+        own, theirs = ROUNDING * (from_centre**2).sum(axis=1), ROUNDING * half_norms
+        limit = np.partition(approximate + theirs, k - 1, axis=1)[:, k - 1] + own
+        row, place = np.nonzero(approximate - theirs <= limit[:, None])
         squared = self._squared_distances(X, row, place)
         order = np.lexsort((place, squared, row))
         first = np.searchsorted(row[order], np.arange(len(X)))

@@ -13,8 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from ..sources import open_rows
 from ..validation import check_number
 from .column_scale import column_scale
-from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal
-from .nearest_rows import Neighbours
+from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal, describe
 from .neighbour_graph import diffusion_coordinates, neighbour_graph
 from .neighbour_space import Border, KernelSpace, NeighbourSpace, VectorSpace
 from .preparation import preparing_kernel, training_rows
@@ -32,9 +31,9 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
 
         k(x_i, x_j) = φ(x_i)ᵀ φ(x_j),      φ(x_i) ∝ (λ_a^{t/2} ψ_a(i))_a,      |φ| = 1
 
-    Any row, of the training rows or not, has the average φ(x) ∝ Σ_j exp(−d_j² / d_K²) φ(x_j) over its K nearest training rows. Far from
-    them that would be as certain as among them, so there the kernel gives way to a background kernel k₀, and the prior variance is 1
-    everywhere:
+    Any row, of the training rows or not, has the average φ(x) ∝ Σ_j (1 − d_j² / d_{K+1}²) φ(x_j) over its K nearest training rows, which
+    changes continuously where neighbours change. Far from them that would be as certain as among them, so there the kernel gives way to a
+    background kernel k₀, and the prior variance is 1 everywhere:
 
         k(x, y) = s(x) s(y) φ(x)ᵀφ(y) + sqrt(1 − s(x)²) sqrt(1 − s(y)²) k₀(x, y)
 
@@ -86,7 +85,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
     @property
     def requires_vector_input(self) -> bool:
         """What the kernel says by which rows are neighbours."""
-        return self.kernel is None or self.kernel.requires_vector_input
+        return self.kernel is None or bool(getattr(self.kernel, "requires_vector_input", True))
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> DiffusionKernel:
         """The kernel with the graph of these rows. How often a row occurs makes no difference."""
@@ -103,7 +102,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
         found = space.search(sample.rows, k + 1)
         time = None if isinstance(self.time, str) else float(self.time)
         coordinates = diffusion_coordinates(neighbour_graph(found), time=time, n_eigenvectors=int(self.n_eigenvectors), seed=seed)
-        border = space.border(_typical_distance(found, k))
+        border = space.border(_typical_distance(found.distances[:, 1:]))
         return DiffusionKernel(
             sample.rows, coordinates, scale=scale, kernel=kernel, n_neighbors=k, reach=border.reach, fading=border.fading
         )
@@ -112,7 +111,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
         check_number("n_neighbors", self.n_neighbors, Integral, at_least=1)
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise TypeError(f"The kernel by which rows are neighbours must be a kernel object or None, got {self.kernel!r}.")
-        if self.time != "auto":
+        if not (isinstance(self.time, str) and self.time == "auto"):
             check_number("time", self.time, Real, at_least=0, otherwise='or "auto"')
         check_number("n_eigenvectors", self.n_eigenvectors, Integral, at_least=1)
         check_number("max_rows", self.max_rows, Integral, at_least=3)
@@ -126,8 +125,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
         return False
 
     def __repr__(self) -> str:
-        by = "" if self.kernel is None else f"kernel={self.kernel!r}, "
-        return f"NeighborDiffusion({self.n_neighbors!r}, {by}time={self.time!r}, n_eigenvectors={self.n_eigenvectors!r})"
+        return describe(self)
 
 
 class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
@@ -169,7 +167,7 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
     @property
     def requires_vector_input(self) -> bool:
         """What the kernel says by which rows are neighbours."""
-        return self.kernel is None or self.kernel.requires_vector_input
+        return self.kernel is None or bool(getattr(self.kernel, "requires_vector_input", True))
 
     @cached_property
     def _space(self) -> NeighbourSpace:
@@ -194,12 +192,14 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
         return fill
 
     def _located(self, X: NDArray[Any]) -> _Located:
-        neighbours = self._space.search(X, self.n_neighbors)
-        farthest = np.maximum(neighbours.distances[:, -1:], np.finfo(float).tiny)
-        weights = np.exp(-((neighbours.distances / farthest) ** 2))
-        average = np.einsum("nk,nkr->nr", weights, self.coordinates[neighbours.places])
+        places, distances = self._space.search(X, self.n_neighbors + 1)
+        farthest = np.maximum(distances[:, -1:], np.finfo(float).tiny)
+        places, distances = places[:, :-1], distances[:, :-1]
+        weights = 1 - (distances / farthest) ** 2
+        weights[weights.max(axis=1) <= 0] = 1.0  # all neighbours are at the same distance
+        average = np.einsum("nk,nkr->nr", weights, self.coordinates[places])
         average /= np.maximum(np.linalg.norm(average, axis=1, keepdims=True), np.finfo(float).tiny)
-        beyond = np.maximum(_typical_distance(neighbours, self.n_neighbors) - self.reach, 0.0)
+        beyond = np.maximum(_typical_distance(distances) - self.reach, 0.0)
         share = np.exp(-0.5 * (beyond / self.fading) ** 2)
         return _Located(share[:, None] * average, np.sqrt(1 - share**2))
 
@@ -227,6 +227,6 @@ def _space(rows: NDArray[Any], scale: Array | None, kernel: Kernel | None) -> Ne
     return VectorSpace(rows, np.ones(rows.shape[1]) if scale is None else scale)
 
 
-def _typical_distance(neighbours: Neighbours, k: int) -> Array:
-    """The root mean square distance from the k nearest. [n]"""
-    return np.sqrt((neighbours.distances[:, :k] ** 2).mean(axis=1))
+def _typical_distance(distances: Array) -> Array:
+    """The root mean square distance from the neighbours. [n]"""
+    return np.sqrt((distances**2).mean(axis=1))

@@ -23,6 +23,7 @@ REACH_FACTOR, FADING = 2.0, 0.5
 """Among vectors: the data reach to twice the usual distance from neighbours, and fade over half of that."""
 DIGITS = 12
 """Of similarities, beyond which rounding would decide between neighbours."""
+LARGEST = 1e100
 FADED = 3.0
 """By a kernel: widths over which the data fade between the edge and where a row has nothing in common with any."""
 
@@ -55,11 +56,15 @@ class VectorSpace:
 
     def __init__(self, rows: Array, scale: Array) -> None:
         self.scale = scale
-        self.nearest = NearestRows(rows / scale)
+        self.nearest = NearestRows(self._in_units(rows))
+
+    def _in_units(self, X: Array) -> Array:
+        """In units of each column; within a range that survives being squared."""
+        return np.clip(X / self.scale, -LARGEST, LARGEST)
 
     def search(self, X: Array, k: int) -> Neighbours:
         """The k nearest of the rows."""
-        return self.nearest.search(X / self.scale, k)
+        return self.nearest.search(self._in_units(X), k)
 
     def border(self, distances: Array) -> Border:
         """At twice the usual distance."""
@@ -68,7 +73,7 @@ class VectorSpace:
 
     def background(self, X: Array, Y: Array, border: Border) -> Array:
         """exp(−½ |x − y|² / l²), l being the reach."""
-        return np.exp(-0.5 * cdist(X / self.scale, Y / self.scale, "sqeuclidean") / border.reach**2)
+        return np.exp(-0.5 * cdist(self._in_units(X), self._in_units(Y), "sqeuclidean") / border.reach**2)
 
 
 class KernelSpace:
@@ -79,7 +84,7 @@ class KernelSpace:
 
     @cached_property
     def _fill(self) -> Any:
-        return block_kernel(self.kernel, self.rows), np.sqrt(kernel_diagonal(self.kernel, self.rows))
+        return block_kernel(self.kernel, self.rows), self._sizes(self.rows)
 
     def search(self, X: NDArray[Any], k: int) -> Neighbours:
         """The k most similar of the rows."""
@@ -90,7 +95,7 @@ class KernelSpace:
         def search_block(block: slice) -> None:
             similarity = np.empty((len(X[block]), len(self.rows)))
             fill(X[block], similarity)
-            similarity /= np.outer(np.sqrt(kernel_diagonal(self.kernel, X[block])), sizes)
+            similarity /= np.outer(self._sizes(X[block]), sizes)
             # Among rows that are equally similar, the first count as nearer.
             order = np.argsort(-np.round(similarity, DIGITS), axis=1, kind="stable")[:, :k]
             places[block] = order
@@ -107,5 +112,14 @@ class KernelSpace:
 
     def background(self, X: NDArray[Any], Y: NDArray[Any], border: Border) -> Array:
         """The kernel itself."""
-        sizes = np.sqrt(np.outer(kernel_diagonal(self.kernel, X), kernel_diagonal(self.kernel, Y)))
-        return np.asarray(self.kernel(X, Y), dtype=np.float64) / sizes
+        return np.asarray(self.kernel(X, Y), dtype=np.float64) / np.outer(self._sizes(X), self._sizes(Y))
+
+    def _sizes(self, X: NDArray[Any]) -> Array:
+        """√k(x, x), which is what rows are divided by. [n]"""
+        sizes = np.sqrt(kernel_diagonal(self.kernel, X))
+        if sizes.min(initial=1.0) == 0:
+            raise ValueError(
+                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. Neighbours "
+                "need a kernel that is positive on all rows."
+            )
+        return sizes

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 from ..rows import in_double_precision
 from ..sources import MappedRows, Rows
 from ..tables import are_codes, encode_cell, encode_table
-from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal, block_kernel
+from .evaluation import BlockKernel, CallByBlocks, block_kernel, describe, kernel_diagonal
 from .incomplete_rbf import IncompleteRBF
 from .preparation import training_rows
 from .resolution import not_resolved, resolve_kernel
@@ -23,7 +23,7 @@ MAX_LEVELS = 1000
 """Distinct numbers of a column that are kept; between them, positions are interpolated."""
 
 
-class OrdinalKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
+class OrdinalKernel(CallByBlocks, GenericKernelMixin, Kernel):
     """A squared exponential of the positions that values have among the levels of their column, from 0 for the lowest to 1 for the highest.
 
     Numbers that are between two levels are between their positions, and beyond the last level at its position. Text that is no level, and
@@ -66,12 +66,19 @@ class OrdinalKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> OrdinalKernel:
         """The kernel with the levels of these rows, and with a kernel for their positions."""
+        self._check_levels()
         rows = training_rows(self, X, sample_weight)
         levels = [self._levels_of(rows, place, seed) for place in range(rows.n_columns)]
         resolved = OrdinalKernel(self.levels, positions=[(values, np.linspace(0.0, 1.0, len(values))) for values in levels])
         inner = IncompleteRBF() if self.kernel is None else self.kernel
         resolved.kernel = resolve_kernel(inner, MappedRows(rows, resolved.positions_of, rows.n_columns), seed)
         return resolved
+
+    def _check_levels(self) -> None:
+        if self.levels is None:
+            return
+        if isinstance(self.levels, str) or len(self.levels) < 2 or len(set(self.levels)) < len(self.levels):
+            raise ValueError(f"levels must be a list of at least two different values, lowest first, or None, got {self.levels!r}.")
 
     def _levels_of(self, rows: Rows, place: int, seed: int) -> Array:
         """The levels of a column, from the lowest to the highest, as numbers or codes."""
@@ -92,7 +99,13 @@ class OrdinalKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         if self.positions is None:
             raise not_resolved(self, "levels and lengthscale")
         columns = zip(np.asarray(X).T, self.positions, strict=True)
-        return np.column_stack([_interpolate(values, *levels) for values, levels in columns])
+        positions = np.column_stack([_interpolate(values, *levels) for values, levels in columns])
+        if np.isnan(positions).any() and not (self.kernel is None or getattr(self.kernel, "takes_gaps", False)):
+            raise ValueError(
+                f"Some cells are missing or no level of their column, but the kernel for positions, {self.kernel}, needs all of them: use "
+                "IncompleteRBF."
+            )
+        return positions
 
     def block_kernel(self, points: Array) -> BlockKernel:
         """That of the kernel for positions."""
@@ -104,12 +117,16 @@ class OrdinalKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
 
         return fill
 
+    def diag(self, X: Any) -> Array:
+        """That of the kernel for positions. [n]"""
+        return kernel_diagonal(self.kernel, self.positions_of(self.prepare(X)))
+
     def is_stationary(self) -> bool:
         """Positions are no shifts of values."""
         return False
 
     def __repr__(self) -> str:
-        return f"OrdinalKernel(levels={self.levels!r})"
+        return describe(self)
 
 
 def _interpolate(values: Array, levels: Array, positions: Array) -> Array:
@@ -124,9 +141,10 @@ def _interpolate(values: Array, levels: Array, positions: Array) -> Array:
 
 
 def _ordered_categories(header: Any, place: int) -> Sequence[Any] | None:
-    """The levels of a column of pandas' ordered categories."""
+    """The levels of a column of pandas' ordered categories, or of polars' Enum."""
     if not hasattr(header, "iloc"):
-        return None
+        enum = None if header is None else header.dtypes[place]
+        return list(enum.categories) if enum is not None and type(enum).__name__ == "Enum" else None
     dtype = header.dtypes.iloc[place]
     return list(dtype.categories) if getattr(dtype, "ordered", False) else None
 

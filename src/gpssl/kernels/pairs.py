@@ -33,7 +33,8 @@ class PairKernel(GenericKernelMixin, Kernel):
     Parameters
     ----------
     pairs
-        Positions of two rows each, counted from 0, in the rows that `fit` gets (or the first call of `partial_fit`). [P, 2]
+        Positions of two rows each, counted from 0, in the rows that `fit` gets (or the first call of `partial_fit`). [P, 2] A search that
+        fits to folds, such as `GridSearchCV`, passes other rows than you do: there the positions would be wrong.
     """
 
     def __init__(self, pairs: Any) -> None:

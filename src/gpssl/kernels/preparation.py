@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..sources import Rows, SliceableRows
-from ..tables import header_of
+from ..tables import are_codes, header_of
 
 
 @runtime_checkable
@@ -57,3 +57,17 @@ def preparing_kernel(kernel: Kernel) -> PreparingKernel | None:
             "several kinds of columns, use ColumnKernel."
         )
     return preparing[0]
+
+
+def check_what_kernels_take(kernel: Kernel, rows: NDArray[np.float64], where: str = "the rows") -> None:
+    """A sentence where a part of the kernel, made for numbers, gets text or gaps that another part can work with."""
+    for leaf in leaves(kernel):
+        if not leaf.requires_vector_input and not isinstance(leaf, PreparingKernel):
+            continue  # constants and the like look at no cell
+        if not getattr(leaf, "takes_codes", False) and are_codes(rows).any():
+            raise ValueError(
+                f"There are text or categories in {where}, but the kernel {leaf} works on numbers: use CategoryKernel or OrdinalKernel for "
+                "such columns, in a ColumnKernel."
+            )
+        if not getattr(leaf, "takes_gaps", False) and np.isnan(rows).any():
+            raise ValueError(f"Cells are missing in {where}, but the kernel {leaf} needs all of them: use IncompleteRBF.")
