@@ -103,7 +103,7 @@ def _check_is_table(X: Any) -> None:
         raise TypeError(f"Expected a table of rows and columns in memory, got {X!r:.60}: read it first.")
     if issparse(X):
         raise TypeError("Expected a table of numbers, text and categories, got a sparse matrix: pass X.toarray(), or a kernel for vectors.")
-    if hasattr(X, "collect") and hasattr(X, "columns"):
+    if type(X).__name__ == "LazyFrame":
         raise TypeError(f"Expected a table in memory, got {type(X).__name__}: pass X.collect().")
 
 

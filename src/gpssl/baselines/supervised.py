@@ -202,8 +202,15 @@ def _opaque(rows: NDArray[Any], kernel: Kernel) -> NDArray[Any]:
     if rows.ndim != 2 or (kernel.requires_vector_input and not getattr(kernel, "takes_gaps", False)):
         return in_double_precision(rows)
     objects = np.empty(len(rows), dtype=object)
-    objects[:] = list(rows)
+    objects[:] = [_Row(row) for row in rows]
     return objects
+
+
+class _Row:
+    """What scikit-learn does not look into."""
+
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        self.values = values
 
 
 def _scaled(kernel: Kernel) -> Kernel:
@@ -255,4 +262,4 @@ class FixedKernel(Kernel):
 
 def _together(rows: NDArray[Any]) -> NDArray[Any]:
     """What `_opaque` has taken apart."""
-    return np.vstack(list(rows)) if rows.dtype == object and len(rows) and isinstance(rows[0], np.ndarray) else rows
+    return np.vstack([row.values for row in rows]) if len(rows) and isinstance(rows[0], _Row) else rows

@@ -43,8 +43,7 @@ class KernelWithBlocks(Protocol):
 def describe(kernel: Kernel) -> str:
     """The kernel with the parameters that are not the default ones; arrays by their shape."""
     defaults = {name: parameter.default for name, parameter in signature(type(kernel)).parameters.items()}
-    values = {name: value for name, value in kernel.get_params(deep=False).items() if value is not defaults[name]}
-    changed = {name: value for name, value in values.items() if np.size(value) > 1 or value != defaults[name]}
+    changed = {name: value for name, value in kernel.get_params(deep=False).items() if repr(value) != repr(defaults[name])}
     texts = [f"{name}={f'<array {value.shape}>' if isinstance(value, np.ndarray) else repr(value)}" for name, value in changed.items()]
     return f"{type(kernel).__name__}({', '.join(texts)})"
 
