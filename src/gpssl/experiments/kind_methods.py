@@ -142,16 +142,16 @@ MESSAGES: dict[str, Method] = {
     "words and signs + logistic regression, balanced": on_numbers(default_vectorizer, _logistic(class_weight="balanced")),
     **with_kernel("TF–IDF", always(TfidfKernel())),
     **with_neighbours("TF–IDF", always(TfidfKernel())),
-    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full",)),
-    **with_kernel("subsequences", always(SubsequenceKernel(3, 0.5, 5)), variants=("GPSSL-full", "GPSSL-mean")),
+    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full", "GP-prior")),
+    **with_kernel("subsequences", always(SubsequenceKernel(3, 0.5, 5))),
 }
 
 SEQUENCES: dict[str, Method] = {
     "one-hot + logistic regression": on_numbers(_letters_one_hot, _logistic()),
     **with_kernel("positions", always(CategoryKernel()), _letters),
     **with_neighbours("positions", always(CategoryKernel()), _letters),
-    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full",)),
-    **with_kernel("mismatches", always(MismatchKernel(5, 1, "ACGTDNRS")), variants=("GPSSL-full",)),
+    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full", "GP-prior")),
+    **with_kernel("mismatches", always(MismatchKernel(5, 1, "ACGTDNRS")), variants=("GPSSL-full", "GP-prior")),
 }
 
 CONNECTIONS: dict[str, Method] = {
