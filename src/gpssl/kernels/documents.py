@@ -18,7 +18,8 @@ from ..validation import check_number
 from .evaluation import BlockKernel
 from .preparation import training_rows
 from .resolution import not_resolved
-from .string_kernel import StringKernel, write_products
+from .string_kernel import StringKernel
+from .word_counts import write_products
 
 WORDS_AND_SIGNS = r"\w+|[^\w\s]"
 """Words of one letter and signs carry meaning in short messages: "u", "2", "£", "!". scikit-learn's own pattern leaves them out."""

@@ -16,8 +16,7 @@ from ..rows import mixed_bits
 from ..validation import check_number
 from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal
 from .graph_rows import GraphRows, LabelledGraph
-from .sequence_counts import Counts
-from .string_kernel import write_products
+from .word_counts import Counts, write_products
 
 Array = NDArray[np.float64]
 Hashes = NDArray[np.uint64]

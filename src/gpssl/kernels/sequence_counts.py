@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ..rows import mixed_bits
+from .word_counts import Counts
 
 STRING_BITS = np.uint64(12)
 WORD_BITS = np.uint64(64) - STRING_BITS
@@ -28,8 +28,6 @@ MAX_KEYS = 2**19
 """Sorted at a time, unless a single string has more: what fits in the cache, and bounds the memory."""
 PLACE_BITS = np.uint64(32)
 """Letters are numbers below this many bits; their place in the word comes above."""
-NO_WORD = np.uint64(2**64 - 1)
-"""Comes after all words, which have fewer bits."""
 NO_LETTER = 2**31
 """Takes the place of a letter where the pattern's identity, not a letter, is hashed."""
 
@@ -46,29 +44,6 @@ class Pattern(NamedTuple):
     """What the product of two counts is multiplied by; the same for all patterns of one identity."""
     identity: int = 0
     """Patterns with different identities have no word in common."""
-
-
-class Counts(NamedTuple):
-    """How often each word occurs in each string: one entry for each pair that occurs, sorted by string, then by word."""
-
-    string: NDArray[np.intp]
-    word: NDArray[np.uint64]
-    value: NDArray[np.float64]
-    """How often, each occurrence with its weight."""
-    coefficient: NDArray[np.float64]
-
-    def squared_norms(self, n_strings: int) -> NDArray[np.float64]:
-        """Σ over words of coefficient × value², for each string. [n]"""
-        return np.bincount(self.string, self.coefficient * self.value**2, minlength=n_strings).astype(np.float64, copy=False)
-
-    def matrix(self, values: NDArray[np.float64], words: NDArray[np.uint64], n_strings: int) -> csr_array:
-        """The values in the columns of the given words, in rising order; other words have none. [n, number of words]"""
-        column = np.searchsorted(words, self.word)
-        known = np.append(words, NO_WORD)[column] == self.word
-        starts = np.searchsorted(self.string[known], np.arange(n_strings + 1))
-        # Half the bytes for all but the largest: SciPy keeps what it is given.
-        index = np.int32 if max(len(self.word), len(words)) < 2**31 else np.int64
-        return csr_array((values[known], column[known].astype(index), starts.astype(index)), shape=(n_strings, len(words)))
 
 
 def count_words(strings: NDArray[Any], patterns: Sequence[Pattern], *, alphabet: str | None = None, max_groups: int = 1) -> Counts:

@@ -18,8 +18,9 @@ from ..validation import check_number
 from .evaluation import BlockKernel
 from .preparation import training_rows
 from .resolution import not_resolved
-from .sequence_counts import Counts, Pattern, count_words, encode
-from .string_kernel import ROWS_AT_A_TIME, StringKernel, write_products
+from .sequence_counts import Pattern, count_words, encode
+from .string_kernel import ROWS_AT_A_TIME, StringKernel
+from .word_counts import Counts, write_products
 
 MAX_GAPS = 1000
 """Letters left out of a subsequence: more would leave few bits to tell words apart."""

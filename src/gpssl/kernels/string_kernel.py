@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from ..rows import row_blocks
@@ -89,12 +88,3 @@ def _checked(row: Any, number: int) -> str:
     if row is None or type(row).__name__ in ("NAType", "NaTType") or (isinstance(row, float) and np.isnan(row)):
         raise ValueError(f"Row {number} is missing ({row}): drop such rows, or write a text that stands for a gap.")
     raise ValueError(f"Row {number} is of type {type(row).__name__}, not a string: convert such rows first, for example with str(row).")
-
-
-def write_products(vectors: csr_array, columns: csr_array, out: NDArray[np.float64]) -> None:
-    """The inner products of sparse vectors [n, D] with sparse columns [D, m], written into an array. [n, m]"""
-    products = vectors @ columns
-    if out.flags.c_contiguous and out.dtype == products.dtype:
-        products.toarray(out=out)
-    else:
-        out[...] = products.toarray()
