@@ -19,6 +19,10 @@ Array = NDArray[np.float64]
 
 PANEL = 2.9
 PANELS_IN_A_ROW = 4
+LETTER, HANDLE, LEGEND_LINE = 0.075, 0.65, 0.19
+"""Inches: of a letter in a legend, of what is beside a name, and of a line."""
+LEGEND_WIDTH = 2.5
+"""In panels: what names of methods need, also below a single panel."""
 CURVE_POINTS = 1000
 
 
@@ -92,14 +96,19 @@ def _panels(n_panels: int) -> NDArray[Any]:
     """Axes of a new figure, a few in a row; those that are left over are hidden. [panels]"""
     n_columns = min(n_panels, PANELS_IN_A_ROW)
     n_rows = -(-n_panels // n_columns)
-    axes = new_figure(PANEL * n_columns, PANEL * n_rows + 0.6).subplots(n_rows, n_columns, squeeze=False).ravel()
+    width = PANEL * max(n_columns, LEGEND_WIDTH)
+    axes = new_figure(width, PANEL * n_rows + 0.6).subplots(n_rows, n_columns, squeeze=False).ravel()
     for ax in axes[n_panels:]:
         ax.set_visible(False)
     return axes[:n_panels]
 
 
 def _shared_legend(axes: NDArray[Any]) -> None:
-    """One for all panels, below them: each name once."""
-    n_columns = min(5, 2 * len(axes))
+    """One for all panels, below them: each name once, in as many columns as fit."""
+    figure = axes[0].figure
     entries = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
-    axes[0].figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=n_columns, fontsize="small")
+    width, height = figure.get_size_inches()
+    n_columns = int(np.clip(width / (LETTER * max(map(len, entries), default=1) + HANDLE), 1, 5))
+    n_rows = -(-len(entries) // n_columns)
+    figure.set_size_inches(width, height + LEGEND_LINE * max(0, n_rows - 1))
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=n_columns, fontsize="small")
