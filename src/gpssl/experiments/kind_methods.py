@@ -91,8 +91,8 @@ def _logistic(**settings: Any) -> Callable[[], LogisticRegression]:
     return lambda: LogisticRegression(max_iter=2000, **settings)
 
 
-def _gradient_boosting() -> HistGradientBoostingClassifier:
-    """With leaves of five rows: the default of twenty leaves hardly a split to fifty labels."""
+def _small_leaves() -> HistGradientBoostingClassifier:
+    """Of at least five rows: the default of twenty leaves hardly a split to fifty labels."""
     return HistGradientBoostingClassifier(min_samples_leaf=5)
 
 
@@ -155,7 +155,8 @@ SEQUENCES: dict[str, Method] = {
 }
 
 CONNECTIONS: dict[str, Method] = {
-    "one-hot + gradient boosting": on_numbers(_mixed_one_hot, _gradient_boosting),
+    "one-hot + gradient boosting": on_numbers(_mixed_one_hot, HistGradientBoostingClassifier),
+    "one-hot + gradient boosting, small leaves": on_numbers(_mixed_one_hot, _small_leaves),
     "one-hot + logistic regression": on_numbers(_mixed_one_hot, _logistic()),
     **with_kernel("all columns", for_table),
     **with_neighbours("all columns", for_table),
