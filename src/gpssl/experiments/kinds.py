@@ -93,8 +93,8 @@ KINDS: dict[str, Kind] = {
     },
 }
 
-QUICK_DATA = ("breast_cancer_thinned_30", "wine_thinned_30")
-"""Those come with scikit-learn."""
+QUICK_DATA = ("wine_thinned_30",)
+"""It comes with scikit-learn."""
 
 
 @cache
