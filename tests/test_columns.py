@@ -225,6 +225,7 @@ def test_diagonal_has_the_noise_and_the_size_of_the_parts() -> None:
     noisy = ColumnKernel([("all", sk.RBF(1.0) + sk.WhiteKernel(1.0), [0, 1])])
     np.testing.assert_allclose(noisy(X).diagonal(), noisy.diag(X))
     np.testing.assert_allclose(noisy(X, X.copy()).diagonal(), 1.0)
+    np.testing.assert_allclose(noisy(X, X).diagonal(), 1.0, err_msg="two evaluations share no noise")
     large = OrdinalKernel(kernel=2.0 * IncompleteRBF()).resolve(X)
     np.testing.assert_allclose(large.diag(X), 2.0)
 

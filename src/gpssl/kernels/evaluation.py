@@ -66,11 +66,12 @@ class CallByBlocks:
         """k(X, Y). [n, m]; with `eval_gradient`, as scikit-learn has it, also the gradient by no hyperparameter, [n, m, 0]."""
         preparing = preparing_kernel(self)
         prepare: Callable[[Any], NDArray[Any]] = np.asarray if preparing is None else preparing.prepare
+        alone = Y is None
         X = prepare(X)
-        Y = X if Y is None else prepare(Y)
+        Y = X if alone else prepare(Y)
         values = np.empty((len(X), len(Y)))
         self.block_kernel(Y)(X, values)
-        if Y is X:  # noise that no two evaluations share belongs to k(X) alone, as in scikit-learn
+        if alone:  # noise that no two evaluations share belongs to k(X) alone, as in scikit-learn
             np.fill_diagonal(values, self.diag(X))
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
 
