@@ -1,0 +1,254 @@
+"""Gene expression as a few numbers for each spot: normalised, logged, the variable genes, their principal components.
+
+What scanpy's `normalize_total`, `log1p`, `highly_variable_genes` and `pca` do in memory is done here from sums over spots, so that AnnData
+in memory, in a file (backed) and on Dask take the same path and give the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..sources import Part, Rows, open_rows
+from ..threads import one_blas_thread
+from .variable_genes import GeneMoments, highly_variable
+
+Array = NDArray[np.float64]
+
+N_COMPS = 20
+"""The paper's number of principal components."""
+N_TOP_GENES = 2000
+
+
+class Expression(NamedTuple):
+    """Principal components of the expression, and what they were made from, as scanpy keeps it."""
+
+    scores: Array
+    """[n, P]"""
+    loadings: Array
+    """Zero for genes that were not used. [genes, P]"""
+    variance: Array
+    """Of each component. [P]"""
+    variance_ratio: Array
+    """[P]"""
+    used: NDArray[np.bool_]
+    """The genes. [genes]"""
+
+
+class Scale(NamedTuple):
+    """How values become log-expression."""
+
+    are_counts: bool
+    target: float
+    """The total that each spot's counts are scaled to: the median total."""
+
+    def normalise(self, X: NDArray[Any]) -> Array:
+        """Counts c_ng become t·c_ng / Σ_g c_ng; what was logged before is taken back to that. [n, genes]"""
+        X = np.asarray(X, dtype=np.float64)
+        return X * (self.target / X.sum(axis=1, keepdims=True)) if self.are_counts else np.expm1(X)
+
+    def log(self, X: NDArray[Any]) -> Array:
+        """log(1 + t·c_ng / Σ_g c_ng). [n, genes]"""
+        return np.log1p(self.normalise(X)) if self.are_counts else np.asarray(X, dtype=np.float64)
+
+
+def expression_scores(
+    adata: Any,
+    *,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    mask_var: str | ArrayLike | None = None,
+    batch_key: str | None = None,
+    n_top_genes: int = N_TOP_GENES,
+    n_comps: int = N_COMPS,
+) -> Array:
+    """The numbers that stand for a spot's expression: `obsm[use_rep]`, else the first of `obsm["X_pca"]`, which are made where missing. [n, P]
+
+    They are made again, and replaced, where a layer or genes are named. As scanpy's `pca` does, this writes `obsm["X_pca"]`, `varm["PCs"]`,
+    `uns["pca"]` and, if genes had to be chosen, `var["highly_variable"]`.
+    """
+    check_anndata(adata)
+    if use_rep is not None:
+        return _representation(adata, use_rep)
+    if layer is None and mask_var is None and "X_pca" in adata.obsm:
+        return _representation(adata, "X_pca")[:, :n_comps]
+    found = principal_components(
+        adata, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps
+    )
+    if mask_var is None and "highly_variable" not in adata.var:
+        adata.var["highly_variable"] = found.used
+    adata.obsm["X_pca"], adata.varm["PCs"] = found.scores, found.loadings
+    adata.uns["pca"] = {"variance": found.variance, "variance_ratio": found.variance_ratio}
+    return found.scores
+
+
+def _representation(adata: Any, name: str) -> Array:
+    if name not in adata.obsm:
+        raise ValueError(f"There is no obsm[{name!r}]; obsm has {', '.join(map(repr, adata.obsm)) or 'nothing'}.")
+    values = np.asarray(adata.obsm[name], dtype=np.float64)
+    if values.ndim != 2 or not np.isfinite(values).all():
+        raise ValueError(f"obsm[{name!r}] must be finite numbers, one row for each spot, got shape {values.shape} with NaN or infinite ones.")
+    return values
+
+
+def principal_components(
+    adata: Any,
+    *,
+    layer: str | None = None,
+    mask_var: str | ArrayLike | None = None,
+    batch_key: str | None = None,
+    n_top_genes: int = N_TOP_GENES,
+    n_comps: int = N_COMPS,
+) -> Expression:
+    """Principal components of log-normalised expression: three passes over the spots, and at no time more than some of them in memory.
+
+    Whole numbers are counts, and are normalised and logged. Other values are taken as they are where `uns["log1p"]` says that scanpy logged
+    them. Without `mask_var` the genes are those of `var["highly_variable"]`, or found as scanpy's flavour "seurat" does, in each slice
+    where there are several.
+    """
+    rows = open_matrix(adata, layer)
+    scale = find_scale(adata, rows)
+    used = _genes(adata, rows, scale, mask_var, batch_key, n_top_genes)
+    n_comps = min(n_comps, rows.count() - 1, int(used.sum()))
+    with one_blas_thread():
+        moments = rows.reduce(partial(_second_moments, scale=scale, used=used), _add)
+        total, mean = moments[0], moments[1] / moments[0]
+        covariance = (moments[2] - total * np.outer(mean, mean)) / (total - 1)
+        eigenvalues, vectors = np.linalg.eigh(covariance)
+    variance, directions = eigenvalues[::-1][:n_comps], _fix_signs(vectors[:, ::-1][:, :n_comps])
+    scores = np.asarray(rows.map(partial(_project, scale=scale, used=used, mean=mean, directions=directions), (None, n_comps)))
+    loadings = np.zeros((len(used), n_comps))
+    loadings[used] = directions
+    return Expression(scores.astype(np.float64), loadings, variance, variance / np.trace(covariance), used)
+
+
+def log_expression(adata: Any, genes: Sequence[str], *, layer: str | None = None) -> Array:
+    """log(1 + normalised counts) of some genes. [n, genes]"""
+    rows = open_matrix(adata, layer)
+    scale = find_scale(adata, rows)
+    places = adata.var_names.get_indexer(list(genes))
+    return np.asarray(rows.map(lambda X: scale.log(X)[:, places], (None, len(places))), dtype=np.float64)
+
+
+def open_matrix(adata: Any, layer: str | None) -> Rows:
+    """The counts, to be read some spots at a time."""
+    check_anndata(adata)
+    if layer is not None and layer not in adata.layers:
+        raise ValueError(f"There is no layer {layer!r}; the layers are {', '.join(map(repr, adata.layers)) or 'none'}.")
+    matrix = adata.X if layer is None else adata.layers[layer]
+    if matrix is None:
+        raise ValueError("This AnnData has no X: name the layer with the counts, layer=..., or a representation, use_rep=...")
+    if not adata.var_names.is_unique:
+        repeated = adata.var_names[adata.var_names.duplicated()].unique()
+        raise ValueError(
+            f"{len(repeated)} gene names occur more than once ({_some(repeated)}): call adata.var_names_make_unique() first, or keep one of "
+            "each."
+        )
+    return open_rows(matrix)
+
+
+def check_anndata(adata: Any) -> None:
+    """A sentence for anything else."""
+    if type(adata).__name__ != "AnnData":
+        raise TypeError(f"Expected AnnData, got {type(adata).__name__}. gpssl.spatial.read_visium reads a Space Ranger folder into one.")
+
+
+def find_scale(adata: Any, rows: Rows) -> Scale:
+    """Whether these are counts, and the median total; a sentence for values that can be neither counts nor log-expression."""
+    total, lowest, whole = np.asarray(rows.map(_look_at, (None, 3))).T
+    if not whole.all():
+        if "log1p" in adata.uns and lowest.min() >= 0:
+            return Scale(are_counts=False, target=1.0)
+        spot = adata.obs_names[int(np.argmin(whole))]
+        raise ValueError(
+            f"Some values are not whole numbers (spot {spot!r} has one), so these are not counts. Pass layer=... with the raw counts, or "
+            'use_rep="X_pca" where principal components are there. If they were normalised and logged elsewhere than in scanpy, set '
+            'adata.uns["log1p"] = {}; counts that a correction made fractional can be rounded.'
+        )
+    if lowest.min() < 0:
+        spot = adata.obs_names[int(np.argmin(lowest))]
+        raise ValueError(f"Spot {spot!r} has negative values, so these are not counts: pass layer=... with the raw counts.")
+    empty = np.flatnonzero(total == 0)
+    if len(empty):
+        raise ValueError(
+            f"{len(empty)} of {len(total)} spots have no counts at all ({_some(adata.obs_names[empty])}): remove them, "
+            "scanpy.pp.filter_cells(adata, min_counts=1)."
+        )
+    return Scale(are_counts=True, target=float(np.median(total)))
+
+
+def _look_at(X: NDArray[Any]) -> Array:
+    """Total, lowest value, and whether all are whole numbers. [n, 3]"""
+    return np.stack([X.sum(axis=1, dtype=np.float64), X.min(axis=1), (X == np.floor(X)).all(axis=1)], axis=1).astype(np.float64)
+
+
+def _genes(
+    adata: Any, rows: Rows, scale: Scale, mask_var: str | ArrayLike | None, batch_key: str | None, n_top_genes: int
+) -> NDArray[np.bool_]:
+    """Those that principal components are made of. [genes]"""
+    if mask_var is None and "highly_variable" not in adata.var:
+        if adata.n_vars <= n_top_genes:
+            return np.ones(adata.n_vars, dtype=bool)
+        codes, n_slices = slice_codes(adata, batch_key)
+        moments = rows.weighted(codes.astype(np.float64)).reduce(partial(_gene_moments, scale=scale, n_slices=n_slices), _add)
+        return highly_variable([GeneMoments(*sums) for sums in zip(*moments, strict=True)], n_top_genes)
+    name = "highly_variable" if mask_var is None else mask_var
+    if isinstance(name, str):
+        if name not in adata.var:
+            raise ValueError(f"mask_var={name!r} is no column of var; the columns are {', '.join(map(repr, adata.var.columns)) or 'none'}.")
+        name = adata.var[name]
+    mask = np.asarray(name)
+    if mask.dtype != bool or mask.shape != (adata.n_vars,):
+        raise ValueError(f"mask_var must be one boolean for each of the {adata.n_vars} genes, got {mask.dtype} of shape {mask.shape}.")
+    if mask.sum() < 2:
+        raise ValueError(f"mask_var leaves {mask.sum()} genes: principal components need at least 2.")
+    return mask
+
+
+def slice_codes(adata: Any, batch_key: str | None) -> tuple[NDArray[np.intp], int]:
+    """The number of each spot's slice, counted from 0, and how many slices there are. [n]"""
+    if batch_key is None:
+        return np.zeros(adata.n_obs, dtype=np.intp), 1
+    if batch_key not in adata.obs:
+        raise ValueError(f"batch_key={batch_key!r} is no column of obs; the columns are {', '.join(map(repr, adata.obs.columns)) or 'none'}.")
+    categories = adata.obs[batch_key].astype("category").cat.remove_unused_categories().cat
+    if (categories.codes < 0).any():
+        raise ValueError(f"obs[{batch_key!r}] is missing for {(categories.codes < 0).sum()} spots: say which slice they are from.")
+    return categories.codes.to_numpy().astype(np.intp), len(categories.categories)
+
+
+def _gene_moments(part: Part, *, scale: Scale, n_slices: int) -> tuple[Array, Array, Array]:
+    """Spots, sums and sums of squares of normalised counts in each slice. The part's weights are the numbers of slices."""
+    values, codes = scale.normalise(part.rows), part.weight.astype(np.intp)
+    member = np.eye(n_slices)[codes].T
+    return member.sum(axis=1), member @ values, member @ values**2
+
+
+def _second_moments(part: Part, *, scale: Scale, used: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """Spots, Σ x and Σ x xᵀ of the log-expression of the genes used."""
+    values = scale.log(part.rows)[:, used]
+    return np.float64(len(values)), values.sum(axis=0), values.T @ values  # type: ignore[return-value]
+
+
+def _add(one: tuple[Array, ...], other: tuple[Array, ...]) -> tuple[Array, ...]:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def _project(X: NDArray[Any], *, scale: Scale, used: NDArray[np.bool_], mean: Array, directions: Array) -> Array:
+    return (scale.log(X)[:, used] - mean) @ directions
+
+
+def _fix_signs(vectors: Array) -> Array:
+    """The largest entry of each column is positive, so that the same data give the same components everywhere."""
+    largest = np.abs(vectors).argmax(axis=0)
+    return vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])
+
+
+def _some(names: Sequence[str], limit: int = 5) -> str:
+    """The first few of many names."""
+    shown = ", ".join(map(str, names[:limit]))
+    return shown if len(names) <= limit else f"{shown}, …"
