@@ -76,9 +76,7 @@ def expression_scores(
         return _representation(adata, use_rep)
     if layer is None and mask_var is None and "X_pca" in adata.obsm:
         return _representation(adata, "X_pca")[:, :n_comps]
-    found = principal_components(
-        adata, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps
-    )
+    found = principal_components(adata, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps)
     if mask_var is None and "highly_variable" not in adata.var:
         adata.var["highly_variable"] = found.used
     adata.obsm["X_pca"], adata.varm["PCs"] = found.scores, found.loadings
@@ -91,7 +89,9 @@ def _representation(adata: Any, name: str) -> Array:
         raise ValueError(f"There is no obsm[{name!r}]; obsm has {', '.join(map(repr, adata.obsm)) or 'nothing'}.")
     values = np.asarray(adata.obsm[name], dtype=np.float64)
     if values.ndim != 2 or not np.isfinite(values).all():
-        raise ValueError(f"obsm[{name!r}] must be finite numbers, one row for each spot, got shape {values.shape} with NaN or infinite ones.")
+        raise ValueError(
+            f"obsm[{name!r}] must be finite numbers, one row for each spot, got shape {values.shape} with NaN or infinite ones."
+        )
     return values
 
 
@@ -183,7 +183,7 @@ def find_scale(adata: Any, rows: Rows) -> Scale:
 
 def _look_at(X: NDArray[Any]) -> Array:
     """Total, lowest value, and whether all are whole numbers. [n, 3]"""
-    return np.stack([X.sum(axis=1, dtype=np.float64), X.min(axis=1), (X == np.floor(X)).all(axis=1)], axis=1).astype(np.float64)
+    return np.stack([X.sum(axis=1, dtype=np.float64), X.min(axis=1), (np.floor(X) == X).all(axis=1)], axis=1).astype(np.float64)
 
 
 def _genes(
@@ -214,7 +214,9 @@ def slice_codes(adata: Any, batch_key: str | None) -> tuple[NDArray[np.intp], in
     if batch_key is None:
         return np.zeros(adata.n_obs, dtype=np.intp), 1
     if batch_key not in adata.obs:
-        raise ValueError(f"batch_key={batch_key!r} is no column of obs; the columns are {', '.join(map(repr, adata.obs.columns)) or 'none'}.")
+        raise ValueError(
+            f"batch_key={batch_key!r} is no column of obs; the columns are {', '.join(map(repr, adata.obs.columns)) or 'none'}."
+        )
     categories = adata.obs[batch_key].astype("category").cat.remove_unused_categories().cat
     if (categories.codes < 0).any():
         raise ValueError(f"obs[{batch_key!r}] is missing for {(categories.codes < 0).sum()} spots: say which slice they are from.")

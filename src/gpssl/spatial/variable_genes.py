@@ -27,9 +27,9 @@ class GeneMoments(NamedTuple):
 
 def highly_variable(slices: Sequence[GeneMoments], n_top_genes: int) -> NDArray[np.bool_]:
     """The genes of the highest normalised dispersion; of several slices, those that are among them in most slices. [genes]"""
-    dispersions = np.stack([normalised_dispersions(moments) for moments in slices])
-    if len(dispersions) == 1:
-        return _top(dispersions[0], n_top_genes)
+    if len(slices) == 1:
+        return _top(normalised_dispersions(slices[0]), n_top_genes)
+    dispersions = np.stack([_among_expressed(moments) for moments in slices])
     n_slices = np.sum([_top(values, n_top_genes) for values in dispersions], axis=0)
     mean = np.nan_to_num(dispersions, nan=0.0).mean(axis=0)
     chosen = np.lexsort((-mean, -n_slices))[:n_top_genes]
@@ -50,6 +50,14 @@ def normalised_dispersions(moments: GeneMoments) -> Array:
     centre, spread = in_bin.transform("mean").to_numpy(), in_bin.transform("std").to_numpy()
     alone = np.isnan(spread)  # one gene in its bin: its dispersion is its own measure
     return (dispersion - np.where(alone, 0.0, centre)) / np.where(alone, centre, spread)
+
+
+def _among_expressed(moments: GeneMoments) -> Array:
+    """As above, of the genes that this slice has: those of other slices alone should not widen the bins. [genes]"""
+    dispersions = np.full(len(moments.total), np.nan)
+    expressed = moments.total > 0
+    dispersions[expressed] = normalised_dispersions(GeneMoments(moments.n_spots, moments.total[expressed], moments.squared[expressed]))
+    return dispersions
 
 
 def _top(values: Array, count: int) -> NDArray[np.bool_]:

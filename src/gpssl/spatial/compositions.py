@@ -1,0 +1,162 @@
+"""From a few labelled spots to the probability of each type at every spot, with its uncertainty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold
+
+from ..downstream import MarginalizedClassifier
+from ..progress import announce
+from ..selective import risk_controlled_threshold
+from .blocks import spatial_blocks
+from .embedding import Fitted, representation
+from .expression import check_anndata
+from .packages import need
+
+Array = NDArray[np.float64]
+
+N_FOLDS = 5
+
+
+def composition(
+    adata: Any,
+    label_key: str,
+    *,
+    key: str = "gpssl",
+    head: Any = None,
+    n_draws: int = 100,
+    unlabeled: str | None = None,
+    max_risk: float | None = None,
+    confidence: float = 0.95,
+    random_state: int = 0,
+    verbose: bool = False,
+) -> None:
+    """Probability of each type at every spot, from the labelled spots, averaged over draws of the representation ("GPSSL-full").
+
+    A head is trained on each of `n_draws` representations that the posterior allows; the spread of their probabilities says how far the
+    data leave the type open. Where labels are of pure spots, the probabilities of the others are read as their composition.
+
+    Parameters
+    ----------
+    adata
+        After `embed`.
+    label_key
+        Column of `obs` with the types, missing (or −1) at unlabelled spots: what `pure_spots` writes, or a pathologist's annotation.
+    key
+        The `key_added` of `embed`.
+    head
+        A classifier: by default `gpssl.downstream.BayesianLogisticRegression()`; the paper's is `gpssl.downstream.PerceptronClassifier()`.
+    n_draws
+        Representations drawn from the posterior.
+    unlabeled
+        A type that means "not known", such as "undetermined": its spots count as unlabelled.
+    max_risk
+        The share of wrong labels allowed among accepted ones: others are abstained on. The threshold is found on labelled spots that
+        were held out block by block, and holds with probability `confidence` for spots like the labelled ones. Mixed spots are less
+        certain than pure ones, and less often accepted; the guarantee is not for them.
+    confidence
+        See `max_risk`.
+    random_state
+        Seed of draws and heads.
+    verbose
+        Whether to report progress on standard error.
+
+    Returns
+    -------
+    None
+        but these fields, "gpssl" standing for `key`:
+
+        - `obsm["gpssl_proba"]`, `obsm["gpssl_proba_std"]`: data frames with a column for each type. [n, types]
+        - `obs["gpssl_label"]`: the likeliest type.
+        - `obs["gpssl_confidence"]`: its probability.
+        - `obs["gpssl_accepted"]`, with `max_risk` only: whether to trust the label.
+        - `uns["gpssl_composition"]`: parameters, the number of labelled spots and, with `max_risk`, the threshold.
+
+    Examples
+    --------
+    >>> from gpssl.spatial import composition, embed, simulate, simulate_reference
+    >>> adata = simulate(simulate_reference(), shape=(12, 12))
+    >>> adata.obs["known"] = adata.obs["cell_type"].where(adata.obs["purity"] > 0.7)
+    >>> embed(adata)
+    >>> composition(adata, "known")
+    >>> adata.obsm["gpssl_proba"].shape[0], adata.obs["gpssl_label"].isna().any()
+    (144, np.False_)
+    """
+    labels = _labels(adata, label_key, unlabeled)
+    fitted = representation(adata, key=key)
+    model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), head, n_draws=n_draws, random_state=random_state)
+    announce(f"{(~_is_missing(labels)).sum()} labelled spots", enabled=verbose)
+    classifier = clone(model).fit(fitted.rows, labels)
+    proba, std = classifier.predict_proba(fitted.rows), classifier.predict_proba_std(fitted.rows)
+    facts: dict[str, Any] = {"label_key": label_key, "key": key, "n_draws": n_draws, "n_labelled": classifier.n_labelled_}
+    accepted = None
+    if max_risk is not None:
+        announce("calibrating", enabled=verbose)
+        threshold = _threshold(adata, model, fitted, labels, max_risk, confidence, key)
+        accepted = proba.max(axis=1) > threshold
+        facts |= {"max_risk": max_risk, "confidence": confidence, "threshold": threshold}
+    _write(adata, key, classifier.classes_, proba, std)
+    adata.obs.drop(columns=[f"{key}_accepted"], errors="ignore", inplace=True)
+    if accepted is not None:
+        adata.obs[f"{key}_accepted"] = accepted
+    adata.uns[f"{key}_composition"] = facts
+
+
+def _labels(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
+    """Types as text, None where there is none. [n]"""
+    check_anndata(adata)
+    if label_key not in adata.obs:
+        raise ValueError(
+            f"label_key={label_key!r} is no column of obs; the columns are {', '.join(map(repr, adata.obs.columns)) or 'none'}."
+        )
+    values = adata.obs[label_key]
+    missing = values.isna().to_numpy() | values.astype(str).isin(["-1", "-1.0", *([] if unlabeled is None else [unlabeled])]).to_numpy()
+    labels = np.where(missing, None, values.astype(str).to_numpy().astype(object))
+    if missing.all():
+        raise ValueError(
+            f"No spot has a label in obs[{label_key!r}]: all are missing. Label some of each type, or let "
+            "gpssl.spatial.pure_spots(adata, signatures) do it."
+        )
+    return labels
+
+
+def _is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.array([label is None for label in labels])
+
+
+def _threshold(
+    adata: Any, model: MarginalizedClassifier, fitted: Fitted, labels: NDArray[Any], max_risk: float, confidence: float, key: str
+) -> float:
+    """The certainty above which labels are right often enough, on labelled spots that were held out with all spots of their block."""
+    params = adata.uns[key]["params"]
+    known = np.flatnonzero(~_is_missing(labels))
+    rows, types = fitted.rows[known], labels[known].astype(str)
+    if "spatial_key" in params:
+        groups = spatial_blocks(adata, spatial_key=params["spatial_key"], batch_key=params.get("batch_key"))[known]
+    else:
+        groups = np.arange(len(known))
+    classes = np.unique(types)
+    proba = np.full((len(known), len(classes)), np.nan)
+    n_folds = min(N_FOLDS, len(np.unique(groups)), int(np.unique(types, return_counts=True)[1].min()))
+    if n_folds < 2:
+        raise ValueError("max_risk needs at least two labelled spots of each type, in two places: one to learn from, one to judge by.")
+    for training, held_out in StratifiedGroupKFold(n_folds).split(rows, types, groups):
+        if len(np.unique(types[training])) > 1:
+            classifier = clone(model).fit(rows[training], types[training])
+            proba[held_out] = 0.0
+            proba[np.ix_(held_out, np.searchsorted(classes, classifier.classes_))] = classifier.predict_proba(rows[held_out])
+    judged = ~np.isnan(proba[:, 0])
+    return risk_controlled_threshold(types[judged], proba[judged], max_risk, confidence, labels=classes)
+
+
+def _write(adata: Any, key: str, classes: NDArray[Any], proba: Array, std: Array) -> None:
+    pandas = need("pandas")
+    adata.obsm[f"{key}_proba"] = pandas.DataFrame(proba, index=adata.obs_names, columns=classes)
+    adata.obsm[f"{key}_proba_std"] = pandas.DataFrame(std, index=adata.obs_names, columns=classes)
+    adata.obs[f"{key}_label"] = pandas.Categorical(classes[proba.argmax(axis=1)], categories=classes)
+    adata.obs[f"{key}_confidence"] = proba.max(axis=1)

@@ -1,0 +1,125 @@
+"""What is known of a spot, side by side: expression, place and colour; and the kernel that compares spots by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import RBF, Kernel
+
+from ..kernels import ColumnKernel, NeighborRBF
+from .expression import slice_codes
+
+Array = NDArray[np.float64]
+Combine = Literal["sum", "product", "concatenate"]
+
+COMBINATIONS = ("sum", "product", "concatenate")
+STRETCH = 2.0
+"""Lengthscales, in distances to the K-th neighbour. Of 1, 2 and 4, what did best on sections of tumours with a pathologist's labels."""
+FAR_APART = 1000.0
+"""Between slices that are laid side by side, in lengthscales: no kernel reaches so far."""
+
+
+class Modalities(NamedTuple):
+    """The rows of all spots, in units of the kernel's lengthscales, and which columns are of which modality."""
+
+    rows: Array
+    """[n, D]"""
+    columns: dict[str, slice]
+
+    def kernel(self, combine: Combine, weights: Mapping[str, float] | None = None) -> Kernel:
+        """The kernel on these rows: with a squared exponential k_g for each modality g,
+
+        - "sum": k = Σ_g w_g k_g; spots are alike if they are alike in some modalities,
+        - "product": k = Π_g (1 − w_g + w_g k_g); if they are alike in all of them,
+        - "concatenate": one squared exponential of all columns, as in the paper.
+        """
+        if combine == "concatenate":
+            return RBF(1.0, length_scale_bounds="fixed")
+        groups = [(name, RBF(1.0, length_scale_bounds="fixed"), columns) for name, columns in self.columns.items()]
+        return ColumnKernel(groups, combine=combine, weights=None if weights is None else [weights[name] for name in self.columns])
+
+
+def gather(
+    adata: Any,
+    expression: Array,
+    *,
+    spatial_key: str | None,
+    image_key: str | None,
+    batch_key: str | None,
+    combine: Combine,
+    neighborhood: float,
+) -> Modalities:
+    """The rows of all spots: each modality over its lengthscale, or for "concatenate" each column over its standard deviation first.
+
+    The lengthscale is twice the distance to the K-th neighbour, K = ⌊n / neighborhood⌋ for n spots in a slice, in the median over
+    spots. Slices are laid side by side, far apart: spots of different slices are alike in expression and colour, never in place.
+    """
+    codes, n_slices = slice_codes(adata, batch_key)
+    found = {"expression": expression}
+    if spatial_key is not None:
+        found["place"] = _centred_by_slice(coordinates(adata, spatial_key), codes, n_slices)
+    colours = _colours(adata, image_key)
+    if colours is not None:
+        found["colour"] = _standardised(colours)
+    if combine == "concatenate":
+        found = {name: _standardised(values) for name, values in found.items()}
+        whole = STRETCH * _lengthscale(np.hstack(list(found.values())), neighborhood * n_slices)
+        scaled = {name: values / whole for name, values in found.items()}
+    else:
+        counts = {name: neighborhood * (n_slices if name == "place" else 1) for name in found}
+        scaled = {name: values / (STRETCH * _lengthscale(values, counts[name])) for name, values in found.items()}
+    if "place" in scaled:
+        scaled["place"][:, 0] += FAR_APART * codes
+    return Modalities(np.hstack(list(scaled.values())), _places(scaled))
+
+
+def coordinates(adata: Any, spatial_key: str) -> Array:
+    """Where the spots are. [n, 2]"""
+    if spatial_key not in adata.obsm:
+        raise ValueError(
+            f"There is no obsm[{spatial_key!r}], the coordinates of the spots; obsm has {', '.join(map(repr, adata.obsm)) or 'nothing'}. "
+            "Name them with spatial_key=..., or pass spatial_key=None to leave the place out."
+        )
+    values = np.asarray(adata.obsm[spatial_key], dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] not in (2, 3) or not np.isfinite(values).all():
+        raise ValueError(f"obsm[{spatial_key!r}] must be two or three finite coordinates for each spot, got shape {values.shape}.")
+    return values
+
+
+def _colours(adata: Any, image_key: str | None) -> Array | None:
+    """Features of the image under each spot, None where there are none. [n, C]"""
+    if image_key is None:
+        return None
+    if image_key not in adata.obsm:
+        raise ValueError(f"There is no obsm[{image_key!r}]: gpssl.spatial.image_features(adata) makes it from the image of a slice.")
+    values = np.asarray(adata.obsm[image_key], dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"obsm[{image_key!r}] has {(~np.isfinite(values)).any(axis=1).sum()} spots without colour: remove them, or pass image_key=None."
+        )
+    return values
+
+
+def _centred_by_slice(values: Array, codes: NDArray[np.intp], n_slices: int) -> Array:
+    centres = np.stack([values[codes == code].mean(axis=0) for code in range(n_slices)])
+    return values - centres[codes]
+
+
+def _standardised(values: Array) -> Array:
+    """Each column with mean 0 and standard deviation 1, constant ones 0."""
+    spread = values.std(axis=0)
+    return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def _lengthscale(values: Array, neighborhood: float) -> float:
+    rule = NeighborRBF(neighborhood, reduce="median", per_column=False)
+    return float(rule.resolve(values).length_scale)
+
+
+def _places(found: Mapping[str, Array]) -> dict[str, slice]:
+    """The columns of each modality, one after the other."""
+    ends = np.cumsum([0, *(values.shape[1] for values in found.values())]).tolist()
+    return {name: slice(start, stop) for name, start, stop in zip(found, ends, ends[1:], strict=False)}
