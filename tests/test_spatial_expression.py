@@ -145,7 +145,7 @@ def test_what_are_no_counts_is_said(counts: anndata.AnnData, what: str, sentence
 
 
 def test_unknown_names_are_said(counts: anndata.AnnData) -> None:
-    with pytest.raises(ValueError, match="no layer 'raw'; the layers are none"):
+    with pytest.raises(ValueError, match="no layer 'raw'; the layers are nothing"):
         principal_components(counts, layer="raw")
     with pytest.raises(ValueError, match="mask_var='mine' is no column of var"):
         principal_components(counts, mask_var="mine")

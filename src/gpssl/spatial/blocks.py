@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..validation import check_number
-from .expression import check_anndata, slice_codes
-from .modalities import coordinates
+from .fields import check_anndata, coordinates, slice_codes
 
 
 def spatial_blocks(adata: Any, n_blocks: int = 25, *, spatial_key: str = "spatial", batch_key: str | None = None) -> NDArray[np.intp]:

@@ -15,7 +15,7 @@ from ..progress import announce
 from ..selective import risk_controlled_threshold
 from .blocks import spatial_blocks
 from .embedding import Fitted, representation
-from .expression import check_anndata
+from .fields import check_anndata, column
 from .packages import need
 
 Array = NDArray[np.float64]
@@ -110,13 +110,10 @@ def composition(
 def _labels(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
     """Types as text, None where there is none. [n]"""
     check_anndata(adata)
-    if label_key not in adata.obs:
-        raise ValueError(
-            f"label_key={label_key!r} is no column of obs; the columns are {', '.join(map(repr, adata.obs.columns)) or 'none'}."
-        )
-    values = adata.obs[label_key]
+    values = column(adata.obs, label_key, "label_key", "obs")
     missing = values.isna().to_numpy() | values.astype(str).isin(["-1", "-1.0", *([] if unlabeled is None else [unlabeled])]).to_numpy()
-    labels = np.where(missing, None, values.astype(str).to_numpy().astype(object))
+    labels: NDArray[Any] = values.astype(str).to_numpy().astype(object)
+    labels[missing] = None
     if missing.all():
         raise ValueError(
             f"No spot has a label in obs[{label_key!r}]: all are missing. Label some of each type, or let "

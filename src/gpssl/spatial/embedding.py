@@ -51,7 +51,7 @@ def embed(
     Parameters
     ----------
     adata
-        Spots in rows, raw counts in `X` or in `layers[layer]`, coordinates in `obsm["spatial"]`, colours in `obsm["image"]` if there are any.
+        Spots in rows, raw counts in `X` or in `layers[layer]`, coordinates in `obsm["spatial"]`, perhaps colours in `obsm["image"]`.
     n_components
         J, the number of representation dimensions.
     combine
@@ -88,7 +88,8 @@ def embed(
 
         - `obsm["X_gpssl"]`: posterior mean of the representation. [n, J]
         - `obsm["X_gpssl_std"]`: its standard deviation. [n, J]
-        - `uns["gpssl"]`: "params", with which `composition` finds the same posterior again, "residual", "temperature" as used, "n_inducing".
+        - `uns["gpssl"]`: "params", with which `composition` finds the same posterior again, and "residual", "temperature" and "n_inducing",
+          the attributes of `GPSSL`.
         - `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and `var["highly_variable"]`, where they were made.
 
     Examples
@@ -157,11 +158,10 @@ def fit(adata: Any, params: Mapping[str, Any], *, verbose: bool) -> Fitted:
     weights = params.get("weights")
     if weights is not None and set(weights) != set(found.columns):
         raise ValueError(f"weights must be for {', '.join(map(repr, found.columns))}, got {', '.join(map(repr, weights)) or 'none'}.")
-    temperature = params["temperature"]
     ssl = GPSSL(
         int(params["n_components"]),
         kernel=found.kernel(params["combine"], weights),
-        temperature=temperature if isinstance(temperature, str) else float(temperature),
+        temperature=params["temperature"],
         max_inducing=int(params["max_inducing"]),
         random_state=int(params["random_state"]),
         verbose=verbose,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..sources import Part, Rows, open_rows
 from ..threads import one_blas_thread
+from .fields import check_anndata, column, listed, numbers, slice_codes, some
 from .variable_genes import GeneMoments, highly_variable
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ class Scale(NamedTuple):
         return X * (self.target / X.sum(axis=1, keepdims=True)) if self.are_counts else np.expm1(X)
 
     def log(self, X: NDArray[Any]) -> Array:
-        """log(1 + t·c_ng / Σ_g c_ng). [n, genes]"""
+        """The logarithm of one plus that. [n, genes]"""
         return np.log1p(self.normalise(X)) if self.are_counts else np.asarray(X, dtype=np.float64)
 
 
@@ -66,33 +67,22 @@ def expression_scores(
     n_top_genes: int = N_TOP_GENES,
     n_comps: int = N_COMPS,
 ) -> Array:
-    """The numbers that stand for a spot's expression: `obsm[use_rep]`, else the first of `obsm["X_pca"]`, which are made where missing. [n, P]
+    """What stands for a spot's expression: `obsm[use_rep]`, else the first of `obsm["X_pca"]`, which are made where missing. [n, P]
 
     They are made again, and replaced, where a layer or genes are named. As scanpy's `pca` does, this writes `obsm["X_pca"]`, `varm["PCs"]`,
     `uns["pca"]` and, if genes had to be chosen, `var["highly_variable"]`.
     """
     check_anndata(adata)
     if use_rep is not None:
-        return _representation(adata, use_rep)
+        return numbers(adata, use_rep)
     if layer is None and mask_var is None and "X_pca" in adata.obsm:
-        return _representation(adata, "X_pca")[:, :n_comps]
+        return numbers(adata, "X_pca")[:, :n_comps]
     found = principal_components(adata, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps)
     if mask_var is None and "highly_variable" not in adata.var:
         adata.var["highly_variable"] = found.used
     adata.obsm["X_pca"], adata.varm["PCs"] = found.scores, found.loadings
     adata.uns["pca"] = {"variance": found.variance, "variance_ratio": found.variance_ratio}
     return found.scores
-
-
-def _representation(adata: Any, name: str) -> Array:
-    if name not in adata.obsm:
-        raise ValueError(f"There is no obsm[{name!r}]; obsm has {', '.join(map(repr, adata.obsm)) or 'nothing'}.")
-    values = np.asarray(adata.obsm[name], dtype=np.float64)
-    if values.ndim != 2 or not np.isfinite(values).all():
-        raise ValueError(
-            f"obsm[{name!r}] must be finite numbers, one row for each spot, got shape {values.shape} with NaN or infinite ones."
-        )
-    return values
 
 
 def principal_components(
@@ -138,23 +128,17 @@ def open_matrix(adata: Any, layer: str | None) -> Rows:
     """The counts, to be read some spots at a time."""
     check_anndata(adata)
     if layer is not None and layer not in adata.layers:
-        raise ValueError(f"There is no layer {layer!r}; the layers are {', '.join(map(repr, adata.layers)) or 'none'}.")
+        raise ValueError(f"There is no layer {layer!r}; the layers are {listed(adata.layers)}.")
     matrix = adata.X if layer is None else adata.layers[layer]
     if matrix is None:
         raise ValueError("This AnnData has no X: name the layer with the counts, layer=..., or a representation, use_rep=...")
     if not adata.var_names.is_unique:
         repeated = adata.var_names[adata.var_names.duplicated()].unique()
         raise ValueError(
-            f"{len(repeated)} gene names occur more than once ({_some(repeated)}): call adata.var_names_make_unique() first, or keep one of "
-            "each."
+            f"{len(repeated)} gene names occur more than once ({some(repeated)}): call adata.var_names_make_unique() first, or keep "
+            "one of each."
         )
     return open_rows(matrix)
-
-
-def check_anndata(adata: Any) -> None:
-    """A sentence for anything else."""
-    if type(adata).__name__ != "AnnData":
-        raise TypeError(f"Expected AnnData, got {type(adata).__name__}. gpssl.spatial.read_visium reads a Space Ranger folder into one.")
 
 
 def find_scale(adata: Any, rows: Rows) -> Scale:
@@ -175,7 +159,7 @@ def find_scale(adata: Any, rows: Rows) -> Scale:
     empty = np.flatnonzero(total == 0)
     if len(empty):
         raise ValueError(
-            f"{len(empty)} of {len(total)} spots have no counts at all ({_some(adata.obs_names[empty])}): remove them, "
+            f"{len(empty)} of {len(total)} spots have no counts at all ({some(adata.obs_names[empty])}): remove them, "
             "scanpy.pp.filter_cells(adata, min_counts=1)."
         )
     return Scale(are_counts=True, target=float(np.median(total)))
@@ -198,29 +182,13 @@ def _genes(
         return highly_variable([GeneMoments(*sums) for sums in zip(*moments, strict=True)], n_top_genes)
     name = "highly_variable" if mask_var is None else mask_var
     if isinstance(name, str):
-        if name not in adata.var:
-            raise ValueError(f"mask_var={name!r} is no column of var; the columns are {', '.join(map(repr, adata.var.columns)) or 'none'}.")
-        name = adata.var[name]
+        name = column(adata.var, name, "mask_var", "var")
     mask = np.asarray(name)
     if mask.dtype != bool or mask.shape != (adata.n_vars,):
         raise ValueError(f"mask_var must be one boolean for each of the {adata.n_vars} genes, got {mask.dtype} of shape {mask.shape}.")
     if mask.sum() < 2:
         raise ValueError(f"mask_var leaves {mask.sum()} genes: principal components need at least 2.")
     return mask
-
-
-def slice_codes(adata: Any, batch_key: str | None) -> tuple[NDArray[np.intp], int]:
-    """The number of each spot's slice, counted from 0, and how many slices there are. [n]"""
-    if batch_key is None:
-        return np.zeros(adata.n_obs, dtype=np.intp), 1
-    if batch_key not in adata.obs:
-        raise ValueError(
-            f"batch_key={batch_key!r} is no column of obs; the columns are {', '.join(map(repr, adata.obs.columns)) or 'none'}."
-        )
-    categories = adata.obs[batch_key].astype("category").cat.remove_unused_categories().cat
-    if (categories.codes < 0).any():
-        raise ValueError(f"obs[{batch_key!r}] is missing for {(categories.codes < 0).sum()} spots: say which slice they are from.")
-    return categories.codes.to_numpy().astype(np.intp), len(categories.categories)
 
 
 def _gene_moments(part: Part, *, scale: Scale, n_slices: int) -> tuple[Array, Array, Array]:
@@ -248,9 +216,3 @@ def _fix_signs(vectors: Array) -> Array:
     """The largest entry of each column is positive, so that the same data give the same components everywhere."""
     largest = np.abs(vectors).argmax(axis=0)
     return vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])
-
-
-def _some(names: Sequence[str], limit: int = 5) -> str:
-    """The first few of many names."""
-    shown = ", ".join(map(str, names[:limit]))
-    return shown if len(names) <= limit else f"{shown}, …"

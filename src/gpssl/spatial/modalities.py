@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from ..kernels import ColumnKernel, NeighborRBF
-from .expression import slice_codes
+from .fields import coordinates, numbers, slice_codes
 
 Array = NDArray[np.float64]
 Combine = Literal["sum", "product", "concatenate"]
@@ -61,9 +61,9 @@ def gather(
     found = {"expression": expression}
     if spatial_key is not None:
         found["place"] = _centred_by_slice(coordinates(adata, spatial_key), codes, n_slices)
-    colours = _colours(adata, image_key)
-    if colours is not None:
-        found["colour"] = _standardised(colours)
+    if image_key is not None:
+        hint = " gpssl.spatial.image_features(adata) makes it from the image of a slice."
+        found["colour"] = _standardised(numbers(adata, image_key, hint=hint))
     if combine == "concatenate":
         found = {name: _standardised(values) for name, values in found.items()}
         whole = STRETCH * _lengthscale(np.hstack(list(found.values())), neighborhood * n_slices)
@@ -74,33 +74,6 @@ def gather(
     if "place" in scaled:
         scaled["place"][:, 0] += FAR_APART * codes
     return Modalities(np.hstack(list(scaled.values())), _places(scaled))
-
-
-def coordinates(adata: Any, spatial_key: str) -> Array:
-    """Where the spots are. [n, 2]"""
-    if spatial_key not in adata.obsm:
-        raise ValueError(
-            f"There is no obsm[{spatial_key!r}], the coordinates of the spots; obsm has {', '.join(map(repr, adata.obsm)) or 'nothing'}. "
-            "Name them with spatial_key=..., or pass spatial_key=None to leave the place out."
-        )
-    values = np.asarray(adata.obsm[spatial_key], dtype=np.float64)
-    if values.ndim != 2 or values.shape[1] not in (2, 3) or not np.isfinite(values).all():
-        raise ValueError(f"obsm[{spatial_key!r}] must be two or three finite coordinates for each spot, got shape {values.shape}.")
-    return values
-
-
-def _colours(adata: Any, image_key: str | None) -> Array | None:
-    """Features of the image under each spot, None where there are none. [n, C]"""
-    if image_key is None:
-        return None
-    if image_key not in adata.obsm:
-        raise ValueError(f"There is no obsm[{image_key!r}]: gpssl.spatial.image_features(adata) makes it from the image of a slice.")
-    values = np.asarray(adata.obsm[image_key], dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"obsm[{image_key!r}] has {(~np.isfinite(values)).any(axis=1).sum()} spots without colour: remove them, or pass image_key=None."
-        )
-    return values
 
 
 def _centred_by_slice(values: Array, codes: NDArray[np.intp], n_slices: int) -> Array:

@@ -1,0 +1,67 @@
+"""Fields of AnnData: where they are, or a sentence that says what is there instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def check_anndata(adata: Any) -> None:
+    """A sentence for anything else."""
+    if type(adata).__name__ != "AnnData":
+        raise TypeError(f"Expected AnnData, got {type(adata).__name__}. gpssl.spatial.read_visium reads a Space Ranger folder into one.")
+
+
+def column(table: Any, name: str, argument: str, where: str) -> Any:
+    """A column of `obs` or `var`."""
+    if name not in table:
+        raise ValueError(f"{argument}={name!r} is no column of {where}; the columns are {listed(table.columns)}.")
+    return table[name]
+
+
+def numbers(adata: Any, name: str, *, hint: str = "") -> Array:
+    """A field of `obsm`, as finite numbers. [n, D]"""
+    if name not in adata.obsm:
+        raise ValueError(f"There is no obsm[{name!r}]; obsm has {listed(adata.obsm)}.{hint}")
+    values = np.asarray(adata.obsm[name], dtype=np.float64)
+    bad = int((~np.isfinite(values.reshape(len(values), -1))).any(axis=1).sum())
+    if values.ndim != 2 or bad:
+        raise ValueError(
+            f"obsm[{name!r}] must be finite numbers, [spots, columns]; its shape is {values.shape}, and {bad} spots have NaN or infinity."
+        )
+    return values
+
+
+def coordinates(adata: Any, spatial_key: str) -> Array:
+    """Where the spots are. [n, 2] or, for a stack of slices, [n, 3]"""
+    hint = " Name the coordinates of the spots with spatial_key=..., or pass spatial_key=None to leave the place out."
+    values = numbers(adata, spatial_key, hint=hint)
+    if values.shape[1] not in (2, 3):
+        raise ValueError(f"obsm[{spatial_key!r}] must be two or three coordinates for each spot, got {values.shape[1]}.")
+    return values
+
+
+def slice_codes(adata: Any, batch_key: str | None) -> tuple[NDArray[np.intp], int]:
+    """The number of each spot's slice, counted from 0, and how many slices there are. [n]"""
+    if batch_key is None:
+        return np.zeros(adata.n_obs, dtype=np.intp), 1
+    slices = column(adata.obs, batch_key, "batch_key", "obs").astype("category").cat.remove_unused_categories().cat
+    if (slices.codes < 0).any():
+        raise ValueError(f"obs[{batch_key!r}] is missing for {(slices.codes < 0).sum()} spots: say which slice they are from.")
+    return slices.codes.to_numpy().astype(np.intp), len(slices.categories)
+
+
+def listed(names: Iterable[Any]) -> str:
+    """All names, or "nothing"."""
+    return ", ".join(map(repr, names)) or "nothing"
+
+
+def some(names: Sequence[Any], limit: int = 5) -> str:
+    """The first few of many names."""
+    shown = ", ".join(map(str, names[:limit]))
+    return shown if len(names) <= limit else f"{shown}, …"
