@@ -1,4 +1,4 @@
-"""Runs comparisons, prints them, and writes a file for each group of them: `benchmarks/results.md` and `benchmarks/kernels.md`."""
+"""Runs comparisons, prints them, and writes a file for each group of them: `benchmarks/results.md`, `kernels.md` and `spatial.md`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from . import (
     graph_evaluations,
     intrusions,
     kernel_pca,
+    large_slice,
     linearity,
     logistic_heads,
     million_rows,
@@ -47,6 +48,7 @@ GROUPS: dict[str, tuple[ModuleType, ...]] = {
         selection,
     ),
     "kernels": (spectrum, graph_evaluations, diffusion),
+    "spatial": (large_slice,),
 }
 """Each has a run and a file of its own."""
 

@@ -29,6 +29,7 @@ class Target(StrEnum):
     DECISIONS = "decisions"
     KINDS = "kinds"
     NEIGHBOURS = "neighbours"
+    SPATIAL = "spatial"
     ALL = "all"
 
 

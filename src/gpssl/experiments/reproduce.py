@@ -18,7 +18,7 @@ from ..datasets import CLASSIFICATION_TABLES, FURTHER_TABLES, REGRESSION_TABLES,
 from ..plots.figures import new_figure
 from ..progress import Progress, announce
 from ..threads import one_blas_thread
-from . import circles, decisions, kinds, labels, neighbours, regression, scaling, temperature, uci
+from . import circles, decisions, kinds, labels, neighbours, regression, scaling, spatial, temperature, uci
 from .ledger import Ledger, Record, Task, as_line, task_of
 from .markdown import fill, marks
 from .plan import Experiment, Plan, UnknownTableError
@@ -33,6 +33,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "decisions": decisions,
     "kinds": kinds,
     "neighbours": neighbours,
+    "spatial": spatial,
 }
 
 PACKAGES = ("gpssl", "numpy", "scipy", "scikit-learn", "torch")
@@ -95,10 +96,11 @@ def _check_before_the_work(tasks: dict[str, list[Task]], report: Path) -> None:
 
 
 def _load(experiment: str, data: str) -> None:
-    """A sentence where a data set is missing. Some experiments make their own."""
+    """A sentence where a data set is missing. Experiments with a `load` have data sets of their own; some make theirs."""
     table = data.removesuffix(uci.BY_MOUSE_SUFFIX)
-    if experiment == "kinds":
-        kinds.load(data)
+    own = getattr(EXPERIMENTS[experiment], "load", None)
+    if own:
+        own(data)
     elif data in REGRESSION_TABLES:
         load_regression(data)
     elif table in (*CLASSIFICATION_TABLES, *FURTHER_TABLES):

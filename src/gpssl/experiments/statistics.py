@@ -20,6 +20,8 @@ HIGHER_IS_BETTER = {
     "ECE": False,
     "RMSE": False,
     "NLL": False,
+    "pMSE": False,
+    "AUROC of errors": True,
 }
 
 
