@@ -1,9 +1,10 @@
-"""Counts as 10x Genomics' programs write them, and finding files under the names that they go by."""
+"""Counts as 10x Genomics' programs write them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +13,12 @@ import scipy.io
 import scipy.sparse
 
 from .packages import need
+from .section_files import first_file, readable
 
 MATRIX = "matrix.mtx"
 
-
-def existing_folder(folder: str | Path) -> Path:
-    """The folder, or a sentence."""
-    path = Path(folder).expanduser()
-    if not path.is_dir():
-        raise FileNotFoundError(f"{path} is {'a file, no' if path.is_file() else 'no'} folder: give the one that the counts are in.")
-    return path
-
-
-def first_file(folders: Iterable[Path], names: Iterable[str]) -> Path | None:
-    """The first of these files that is there, compressed or not: all names in the first folder, then in the next."""
-    choices = [(folder, f"{name}{ending}") for folder in folders for name in names for ending in ("", ".gz")]
-    return next((folder / name for folder, name in choices if (folder / name).is_file()), None)
+GENE_EXPRESSION = "Gene Expression"
+"""What was counted, beside antibodies and the like."""
 
 
 def read_counts(path: Path) -> Any:
@@ -46,9 +37,7 @@ def read_counts(path: Path) -> Any:
 
 def _read_h5(path: Path) -> Any:
     scanpy = need("scanpy")
-    with warnings.catch_warnings():
-        # Symbols which several genes share are numbered by `read_counts`, so this is no news.
-        warnings.filterwarnings("ignore", "Variable names are not unique")
+    with _shared_symbols():
         try:
             return scanpy.read_10x_h5(path)
         except Exception as error:  # what scanpy raises for a file without the fields has no class of its own
@@ -60,26 +49,22 @@ def _read_mtx(path: Path) -> Any:
     prefix = path.name[: path.name.index(MATRIX)]
     barcodes = _read_names(path, [f"{prefix}barcodes.tsv"])[0]
     genes = _read_names(path, [f"{prefix}features.tsv", f"{prefix}genes.tsv"])
-    try:
+    with readable(path, "a matrix"):
         counts = scipy.sparse.csr_matrix(scipy.io.mmread(path).T, dtype=np.float32)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{path} cannot be read as a matrix ({error}). Restore the file.") from error
     if counts.shape != (len(barcodes), len(genes)):
         raise ValueError(
             f"{path} has {counts.shape[1]} genes and {counts.shape[0]} spots; the names beside it are {len(genes)} and {len(barcodes)}. "
             "Restore the files."
         )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Variable names are not unique")
-        adata = need("anndata").AnnData(counts)
-        adata.obs_names = barcodes.to_numpy()
-        # One column has symbols; two have an identifier and a symbol; a third one says what was counted.
-        adata.var_names = genes.iloc[:, min(1, genes.shape[1] - 1)].to_numpy()
-    adata.var["gene_ids"] = genes[0].to_numpy()
-    if genes.shape[1] < 3:
-        return adata
-    adata.var["feature_types"] = genes[2].to_numpy()
-    return adata[:, adata.var["feature_types"] == "Gene Expression"].copy()
+    # One column has symbols; two have an identifier and a symbol; a third one says what was counted.
+    if genes.shape[1] > 2:
+        expressed = (genes[2] == GENE_EXPRESSION).to_numpy()
+        counts, genes = counts[:, expressed], genes[expressed]
+    pandas = need("pandas")
+    symbols = pandas.Index(genes[min(1, genes.shape[1] - 1)].to_numpy(), name=None)
+    var = pandas.DataFrame({"gene_ids": genes[0].to_numpy()}, index=symbols)
+    with _shared_symbols():
+        return need("anndata").AnnData(counts, obs=pandas.DataFrame(index=barcodes.to_numpy()), var=var)
 
 
 def _read_names(beside: Path, names: list[str]) -> Any:
@@ -87,5 +72,14 @@ def _read_names(beside: Path, names: list[str]) -> Any:
     path = first_file([beside.parent], names)
     if path is None:
         raise FileNotFoundError(f"{beside.parent} has {beside.name}, but no {' or '.join(names)}, compressed or not.")
-    # A gene may well be called NA.
-    return need("pandas").read_csv(path, sep="\t", header=None, dtype=str, keep_default_na=False)
+    with readable(path, "a list of names"):
+        # A gene may well be called NA.
+        return need("pandas").read_csv(path, sep="\t", header=None, dtype=str, keep_default_na=False)
+
+
+@contextmanager
+def _shared_symbols() -> Iterator[None]:
+    """Within it, no word of symbols that several genes share: `read_counts` numbers them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Variable names are not unique")
+        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import warnings
 import zipfile
@@ -11,10 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .count_files import existing_folder, first_file
 from .image_files import image_size, read_image
 from .images import image_features
 from .packages import need
+from .section_files import existing_folder, first_file, readable
 
 FOLDERS = {
     "counts": ("ST-cnts", "data/ST-cnts"),
@@ -93,12 +94,14 @@ def _read_counts(place: Path, section: str) -> Any:
         if not there:
             raise FileNotFoundError(f"{place} has no counts: ST-cnts/{section}.tsv.gz or data/ST-cnts/{section}.tsv.gz is expected.")
         raise ValueError(f"There is no section {section!r} in {place}; there are {', '.join(there)}.")
-    table = need("pandas").read_csv(path, sep="\t", index_col=0)
+    with readable(path, "a table of counts"):
+        table = need("pandas").read_csv(path, sep="\t", index_col=0)
+        counts = scipy.sparse.csr_matrix(table.to_numpy(dtype=np.float32))
     names = table.index.astype(str)
     strange = [name for name in names if not re.fullmatch(r"\d+x\d+", name)]
     if strange:
         raise ValueError(f"{path} has a row {strange[0]!r}; rows are named by their place in the array, such as 10x13.")
-    adata = need("anndata").AnnData(scipy.sparse.csr_matrix(table.to_numpy(dtype=np.float32)))
+    adata = need("anndata").AnnData(counts)
     adata.obs_names, adata.var_names = names.to_numpy(), table.columns.astype(str).to_numpy()
     array = np.array([name.split("x") for name in names], dtype=np.int64)
     adata.obs["array_x"], adata.obs["array_y"] = array.T
@@ -110,7 +113,8 @@ def _read_table(place: Path, kind: str, name: str) -> Any:
     path = first_file(_folders(place, kind), [name])
     if path is None:
         return None
-    table = need("pandas").read_csv(path, sep="\t", dtype={"label": str})
+    with readable(path, "a table of spots"):
+        table = need("pandas").read_csv(path, sep="\t", dtype={"label": str})
     needed = ["x", "y", *(["pixel_x", "pixel_y"] if kind == "spots" else ["label"])]
     missing = [column for column in needed if column not in table]
     if missing:
@@ -147,19 +151,17 @@ def _pitch(adata: Any) -> float:
 
 def _read_proportions(place: Path, section: str) -> Any:
     """Estimated proportions of major cell types, by spot; None if there are none."""
-    read, name = need("pandas").read_csv, f"{section}-proportion.tsv"
+    pandas, name = need("pandas"), f"{section}-proportion.tsv"
     folders = _folders(place, "proportions")
-    path = first_file([folder / "major" for folder in folders], [name])
-    if path is not None:
-        return read(path, sep="\t", index_col=0)
-    archive = first_file(folders, ["major.zip"])
-    if archive is None:
+    path = first_file([folder / "major" for folder in folders], [name]) or first_file(folders, ["major.zip"])
+    if path is None:
         return None
-    with zipfile.ZipFile(archive) as files:
-        if f"major/{name}" not in files.namelist():
-            return None
-        with files.open(f"major/{name}") as file:
-            return read(file, sep="\t", index_col=0)
+    with readable(path, "proportions"):
+        if path.suffix != ".zip":
+            return pandas.read_csv(path, sep="\t", index_col=0)
+        with zipfile.ZipFile(path) as files:
+            there = f"major/{name}" in files.namelist()
+            return pandas.read_csv(io.BytesIO(files.read(f"major/{name}")), sep="\t", index_col=0) if there else None
 
 
 def _find_image(place: Path, section: str) -> Path | None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .count_files import MATRIX, existing_folder, first_file, read_counts
+from .count_files import MATRIX, read_counts
 from .image_files import read_image
 from .images import image_features
 from .packages import need
+from .section_files import existing_folder, first_file, readable
 
 FILTERED = "filtered_feature_bc_matrix"
 
@@ -101,7 +102,8 @@ def read_wu(folder: str | Path, sample: str = "CID44971", *, texture: bool = Fal
     adata = _assemble(read_counts(counts), [place / "spatial" / f"{sample}_spatial"], "", sample, texture=texture)
     path = first_file([place / "metadata"], [f"{sample}_metadata.csv"])
     if path is not None:
-        metadata = need("pandas").read_csv(path, index_col=0)
+        with readable(path, "a table"):
+            metadata = need("pandas").read_csv(path, index_col=0)
         if "Classification" in metadata:
             adata.obs["classification"] = metadata["Classification"].reindex(adata.obs_names).astype("category")
     return adata
@@ -137,7 +139,7 @@ def _assemble(adata: Any, folders: Sequence[Path], prefix: str, library_id: str,
         raise FileNotFoundError(f"{folders[0]} has no positions of spots: {prefix}{' or '.join(POSITIONS)} is expected.")
     adata = _placed(adata, _read_positions(path), path)
     factors = first_file(folders, [f"{prefix}scalefactors_json.json"])
-    scale = {} if factors is None else _read_json(factors)
+    scale = {} if factors is None else _read_scale_factors(factors)
     files = {name: first_file(folders, [f"{prefix}tissue_{name}_image.png"]) for name in ("hires", "lowres")}
     images = {name: read_image(file) for name, file in files.items() if file is not None}
     adata.uns["spatial"] = {library_id: {"images": images, "scalefactors": scale}}
@@ -159,7 +161,8 @@ def _read_positions(path: Path) -> Any:
     if ".parquet" in path.suffixes:
         table = pandas.read_parquet(path)
     else:
-        table = pandas.read_csv(path, header=None, dtype=str)
+        with readable(path, "a table of spots"):
+            table = pandas.read_csv(path, header=None, dtype=str)
         if table.iloc[0, 0] == POSITION_COLUMNS[0]:
             table = table[1:].set_axis(table.iloc[0], axis=1)
         elif table.shape[1] == len(POSITION_COLUMNS):
@@ -170,10 +173,8 @@ def _read_positions(path: Path) -> Any:
     table = table.set_index(table[POSITION_COLUMNS[0]].astype(str))[list(POSITION_COLUMNS[1:])]
     if not table.index.is_unique:
         raise ValueError(f"{path} has the barcode {table.index[table.index.duplicated()][0]} more than once.")
-    try:
+    with readable(path, "numbers"):
         return table.astype(np.float64)
-    except ValueError as error:
-        raise ValueError(f"{path} has positions that are no numbers ({error}). Restore the file.") from error
 
 
 def _placed(adata: Any, positions: Any, path: Path) -> Any:
@@ -197,10 +198,10 @@ def _placed(adata: Any, positions: Any, path: Path) -> Any:
     return adata
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    try:
-        factors = json.loads(content)
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read ({error}). Restore the file.") from error
-    return dict(factors)
+def _read_scale_factors(path: Path) -> dict[str, float]:
+    with readable(path, "scale factors"):
+        return {name: float(value) for name, value in dict(json.loads(_bytes(path))).items() if isinstance(value, int | float)}
+
+
+def _bytes(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
