@@ -1,0 +1,207 @@
+"""Visium sections: the output folders of Space Ranger, and the folders of Wu et al. (2021)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .count_files import MATRIX, read_counts
+from .image_files import read_image
+from .images import image_features
+from .packages import need
+from .section_files import existing_folder, first_file, readable
+
+FILTERED = "filtered_feature_bc_matrix"
+
+COUNTS = (f"{FILTERED}.h5", FILTERED, MATRIX, f"{MATRIX}.gz")
+"""How the names of counts end, the best choice first; the second is a folder."""
+
+POSITIONS = ("tissue_positions.csv", "tissue_positions_list.csv", "tissue_positions.parquet")
+
+POSITION_COLUMNS = ("barcode", "in_tissue", "array_row", "array_col", "pxl_row_in_fullres", "pxl_col_in_fullres")
+
+
+def read_visium(
+    folder: str | Path,
+    *,
+    counts: str | Path | None = None,
+    prefix: str = "",
+    library_id: str | None = None,
+    texture: bool = False,
+) -> Any:
+    """A section as Space Ranger writes it, or as GEO has it: the spots under the tissue.
+
+    Counts are `filtered_feature_bc_matrix.h5`, else the folder `filtered_feature_bc_matrix`, else `matrix.mtx` with its names beside it.
+    The positions of spots (`tissue_positions.csv`, `tissue_positions_list.csv` or `tissue_positions.parquet`), `scalefactors_json.json` and
+    the images `tissue_hires_image.png` and `tissue_lowres_image.png` are in `spatial`, or beside the counts; scale factors and images may
+    be missing. Files of text and images may be compressed with gzip.
+
+    Parameters
+    ----------
+    folder
+        Of one section (`outs`, or the folder that has it), or of several whose files begin with different prefixes.
+    counts
+        Another file or folder of counts, by its place in the folder, such as "raw_feature_bc_matrix.h5".
+    prefix
+        How the names of the section's files begin, such as "GSM6433617_396A_". Needed only where the folder has several.
+    library_id
+        Name of the section in `uns["spatial"]`; by default the prefix, else the folder's name.
+    texture
+        Whether `obsm["image"]` also has the standard deviation of each colour.
+
+    Returns
+    -------
+    AnnData
+        - `X`: counts, sparse by rows. [n, genes] Symbols which several genes share are made unique with "-1", "-2", …; `var["gene_ids"]`
+          has the identifiers.
+        - `obs["in_tissue"]`, `obs["array_row"]`, `obs["array_col"]`.
+        - `obsm["spatial"]`: x to the right and y down, in pixels of the full image. [n, 2]
+        - `uns["spatial"][library_id]`: "images" and "scalefactors".
+        - `obsm["image"]`: colours under the spots, from `image_features`, where there is an image and its scale factor.
+    """
+    place = existing_folder(folder)
+    if counts is None:
+        place, prefix, path = _find_counts(place, prefix)
+    else:
+        path = place / counts  # an absolute path stays what it is
+        if not path.exists():
+            raise FileNotFoundError(f"{path} is not there: give counts by their place in {place}.")
+    name = library_id or prefix.strip("_-. ") or place.resolve().name
+    return _assemble(read_counts(path), [place / "spatial", place], prefix, name, texture=texture)
+
+
+def read_wu(folder: str | Path, sample: str = "CID44971", *, texture: bool = False) -> Any:
+    """A Visium section of Wu et al. (2021), "A single-cell and spatially resolved atlas of human breast cancers".
+
+    The archives are expected unpacked. The layout is taken from the published description (Zenodo, record 4739739), with S for the sample:
+
+        filtered_count_matrices/S_filtered_count_matrix/{matrix.mtx.gz, barcodes.tsv.gz, features.tsv.gz}
+        spatial/S_spatial/{tissue_positions_list.csv, scalefactors_json.json, tissue_hires_image.png, tissue_lowres_image.png}
+        metadata/S_metadata.csv
+
+    CID44971 is the paper's breast cancer sample. In the tutorials of Starfysh the same section comes in a folder of Space Ranger's layout,
+    for `read_visium`.
+
+    Returns
+    -------
+    AnnData
+        As from `read_visium`, and `obs["classification"]`, the pathologists' word for each spot, where the metadata have it.
+    """
+    place = existing_folder(folder)
+    matrices = place / "filtered_count_matrices"
+    counts = matrices / f"{sample}_filtered_count_matrix"
+    if not counts.is_dir():
+        there = sorted(path.name.removesuffix("_filtered_count_matrix") for path in matrices.glob("*_filtered_count_matrix"))
+        raise FileNotFoundError(f"{matrices} has no counts of {sample!r}; it has {', '.join(there) or 'none at all'}.")
+    adata = _assemble(read_counts(counts), [place / "spatial" / f"{sample}_spatial"], "", sample, texture=texture)
+    path = first_file([place / "metadata"], [f"{sample}_metadata.csv"])
+    if path is not None:
+        with readable(path, "a table"):
+            metadata = need("pandas").read_csv(path, index_col=0)
+        if "Classification" in metadata:
+            adata.obs["classification"] = metadata["Classification"].reindex(adata.obs_names).astype("category")
+    return adata
+
+
+def _find_counts(folder: Path, prefix: str) -> tuple[Path, str, Path]:
+    """The folder of the section, what its files begin with, and its counts."""
+    found: dict[str, Path] = {}
+    for place in (folder, folder / "outs"):
+        for ending in COUNTS:
+            for path in sorted(place.glob(f"*{ending}")):
+                found.setdefault(path.name.removesuffix(ending), path)
+        if found:
+            break
+    else:
+        raise FileNotFoundError(f"{folder} has no counts: {FILTERED}.h5, the folder {FILTERED}, or {MATRIX}.gz is expected.")
+    for choice in (prefix, f"{prefix}_"):
+        if choice in found:
+            return place, choice, found[choice]
+    if prefix or len(found) > 1:
+        there = ", ".join(repr(name) for name in found)
+        raise ValueError(
+            f"Which section of {place}? Files begin with {there}: give one of them as prefix{f', not {prefix!r}' if prefix else ''}."
+        )
+    ((only, path),) = found.items()
+    return place, only, path
+
+
+def _assemble(adata: Any, folders: Sequence[Path], prefix: str, library_id: str, *, texture: bool) -> Any:
+    """Counts, with what the folders know of the spots."""
+    path = first_file(folders, [f"{prefix}{name}" for name in POSITIONS])
+    if path is None:
+        raise FileNotFoundError(f"{folders[0]} has no positions of spots: {prefix}{' or '.join(POSITIONS)} is expected.")
+    adata = _placed(adata, _read_positions(path), path)
+    factors = first_file(folders, [f"{prefix}scalefactors_json.json"])
+    scale = {} if factors is None else _read_scale_factors(factors)
+    files = {name: first_file(folders, [f"{prefix}tissue_{name}_image.png"]) for name in ("hires", "lowres")}
+    images = {name: read_image(file) for name, file in files.items() if file is not None}
+    adata.uns["spatial"] = {library_id: {"images": images, "scalefactors": scale}}
+    usable = [name for name in images if f"tissue_{name}_scalef" in scale and "spot_diameter_fullres" in scale]
+    if usable:
+        image_features(adata, library_id=library_id, resolution=usable[0], texture=texture)
+    elif images:
+        warnings.warn(
+            f"The images in {folders[0]} have no scale factors, so spots have no colours: scalefactors_json.json is expected.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return adata
+
+
+def _read_positions(path: Path) -> Any:
+    """The table of spots, by barcode."""
+    pandas = need("pandas")
+    if ".parquet" in path.suffixes:
+        table = pandas.read_parquet(path)
+    else:
+        with readable(path, "a table of spots"):
+            table = pandas.read_csv(path, header=None, dtype=str)
+        if table.iloc[0, 0] == POSITION_COLUMNS[0]:
+            table = table[1:].set_axis(table.iloc[0], axis=1)
+        elif table.shape[1] == len(POSITION_COLUMNS):
+            table.columns = POSITION_COLUMNS
+    missing = [name for name in POSITION_COLUMNS if name not in table.columns]
+    if missing:
+        raise ValueError(f"{path} has no column {', '.join(missing)}; without a header, {len(POSITION_COLUMNS)} columns are expected.")
+    table = table.set_index(table[POSITION_COLUMNS[0]].astype(str))[list(POSITION_COLUMNS[1:])]
+    if not table.index.is_unique:
+        raise ValueError(f"{path} has the barcode {table.index[table.index.duplicated()][0]} more than once.")
+    with readable(path, "numbers"):
+        return table.astype(np.float64)
+
+
+def _placed(adata: Any, positions: Any, path: Path) -> Any:
+    """The spots under the tissue, at their positions."""
+    known = adata.obs_names.isin(positions.index)
+    if not known.any():
+        raise ValueError(
+            f"Counts and positions share no barcodes: counts have {adata.obs_names[0]}, {path} has {positions.index[0]}. Are they of one "
+            "section?"
+        )
+    if not known.all():
+        warnings.warn(f"{(~known).sum()} of {len(known)} spots have no position in {path} and are left out.", UserWarning, stacklevel=4)
+    table = positions.reindex(adata.obs_names)
+    under_tissue = (table["in_tissue"] == 1).to_numpy()
+    if not under_tissue.any():
+        raise ValueError(f"No spot is under the tissue: {path} has in_tissue = 0 for all of them.")
+    adata, table = adata[under_tissue].copy(), table[under_tissue]
+    for name in POSITION_COLUMNS[1:4]:
+        adata.obs[name] = table[name].to_numpy().astype(np.int64)
+    adata.obsm["spatial"] = table[["pxl_col_in_fullres", "pxl_row_in_fullres"]].to_numpy()
+    return adata
+
+
+def _read_scale_factors(path: Path) -> dict[str, float]:
+    with readable(path, "scale factors"):
+        return {name: float(value) for name, value in dict(json.loads(_bytes(path))).items() if isinstance(value, int | float)}
+
+
+def _bytes(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
