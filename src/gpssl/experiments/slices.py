@@ -24,6 +24,7 @@ CELL_TYPES = ("B", "CD8 T", "Memory CD4 T", "Naive CD4 T")
 PURE = 0.8
 """Proportion of the dominant type from which a simulated spot counts as pure."""
 SHAPE, SMALL_SHAPE = (30, 30), (16, 16)
+CELLS_PER_SPOT = 30
 LABELLED_SHARE = 0.3
 """Of a section's spots, or of its blocks."""
 N_BLOCKS = 25
@@ -71,7 +72,7 @@ def simulator(*, made_up: bool) -> Any:
 def simulated_slice(number: int, plan: Plan, *, made_up: bool, found: bool) -> Slice:
     """A new slice for each number. Half of the pure spots are labelled with their type or, with `found`, those that markers find pure."""
     seed = split_seed(plan.seed, number)
-    adata = simulate(simulator(made_up=made_up), shape=SMALL_SHAPE if made_up else SHAPE, random_state=seed)
+    adata = simulate(simulator(made_up=made_up), shape=SMALL_SHAPE if made_up else SHAPE, cells_per_spot=CELLS_PER_SPOT, random_state=seed)
     types = adata.obs["cell_type"].astype(str).to_numpy()
     labels = _found_labels(adata, seed) if found else _labels_of_pure_spots(adata, types, seed)
     proportions = adata.obsm["proportions"]

@@ -1,6 +1,6 @@
 """Table 2 of the paper, on slices simulated after blood cells; and sections of breast tumours with a pathologist's labels.
 
-A simulated slice is a grid of 30 × 30 spots of ten cells each, of four types. Half of the spots of which at least 80 % are of one type have
+A simulated slice is a grid of 30 × 30 spots of thirty cells each, of four types. Half of the spots of which at least 80 % are of one type have
 its label, and all others are predicted, most of them mixed; what is right is the dominant type. In "found" slices, the labels are those
 of the spots that archetypal analysis and marker genes call pure. All spots train the representation, without labels: 20 principal
 components of expression and two coordinates, standardised. Settings are chosen by the likelihood of a fifth of the labels, the head is the
