@@ -7,6 +7,7 @@ from .embedding import Fitted, embed, representation
 from .her2st import read_her2st
 from .images import image_features
 from .made_up_cells import simulate_reference
+from .pure_spots import pure_spots
 from .simulation import simulate
 from .visium import read_visium, read_wu
 
@@ -17,6 +18,7 @@ __all__ = [
     "embed",
     "fit_cells",
     "image_features",
+    "pure_spots",
     "read_her2st",
     "read_visium",
     "read_wu",
