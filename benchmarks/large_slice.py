@@ -80,7 +80,14 @@ def compare(*, quick: bool) -> Comparison:
         runs = {name: in_fresh_process(f"embed, {name}", job) for name, job in jobs.items()}
     n_spots = written.n_spots
     rows = [
-        (f"`embed`, {name}", f"{n_spots:,}", f"{run.seconds:.3g}", f"{n_spots / run.seconds:,.0f}", f"{run.megabytes:,.0f}", f"{run.residual:.1e}")
+        (
+            f"`embed`, {name}",
+            f"{n_spots:,}",
+            f"{run.seconds:.3g}",
+            f"{n_spots / run.seconds:,.0f}",
+            f"{run.megabytes:,.0f}",
+            f"{run.residual:.1e}",
+        )
         for name, run in runs.items()
     ]
     largest = max(run.megabytes for run in runs.values())
