@@ -1,8 +1,8 @@
 """Table 2 of the paper, on slices simulated after blood cells; and sections of breast tumours with a pathologist's labels.
 
 A simulated slice is a grid of 30 × 30 spots of thirty cells each, of four types. Half of the spots of which at least 80 % are of one type
-have its label, and all others are predicted, most of them mixed; what is right is the dominant type. In "found" slices, the labels are those
-of the spots that archetypal analysis and marker genes call pure. All spots train the representation, without labels: 20 principal
+have its label, and all others are predicted, most of them mixed; what is right is the dominant type. In "found" slices, labelled are
+the spots that archetypal analysis and marker genes call pure. All spots train the representation, without labels: 20 principal
 components of expression and two coordinates, standardised. Settings are chosen by the likelihood of a fifth of the labels, the head is the
 paper's perceptron. In sections, 30 % of the labelled spots, or of 25 blocks of neighbouring spots, have their labels, and the head is
 Bayesian logistic regression; all methods have their defaults, but for VICReg, which chooses as before. Methods "modalities" have what
