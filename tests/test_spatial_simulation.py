@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, load_npz
 from scipy.stats import nbinom, norm, poisson
 
-from gpssl.spatial import CellSimulator, cell_stream, fit_cells, simulate, simulate_reference
+from gpssl.spatial import CellSimulator, cell_stream, fit_cells, simulate, simulate_reference, simulation
 from gpssl.spatial.cell_stream import CellStream
 from gpssl.spatial.copula import CellModel
 from gpssl.spatial.count_margins import CountMargins, fit_margins
@@ -304,6 +304,7 @@ def test_size_of_blocks_does_not_matter(reference: Any, monkeypatch: pytest.Monk
     some_genes = fit_cells(reference, n_copula_genes=20)
     whole = simulate(some_genes, shape=(8, 8))
     monkeypatch.setattr(cell_stream, "VALUES_AT_A_TIME", 1000)
+    monkeypatch.setattr(simulation, "SPOTS_AT_A_TIME", 7)
     parts = simulate(some_genes, shape=(8, 8))
     assert whole.X.nnz > 0
     assert (whole.X != parts.X).nnz == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,13 @@ Array = NDArray[np.float64]
 
 CELL_TYPES = ("B", "CD8 T", "Memory CD4 T", "Naive CD4 T")
 """The paper's, from blood."""
+MARKERS = {
+    "B": ["MS4A1", "CD79A", "CD79B", "TCL1A", "BANK1", "LINC00926"],
+    "CD8 T": ["CD8A", "CD8B", "GZMK", "GZMA", "CCL5", "NKG7", "CST7"],
+    "Memory CD4 T": ["S100A4", "IL32", "AQP3", "TNFRSF4", "GPR183", "CD2"],
+    "Naive CD4 T": ["CCR7", "LEF1", "TCF7", "PRKCQ-AS1", "LDHB", "NOSIP"],
+}
+"""Genes that textbooks and annotations of such cells name, not taken from the reference."""
 PURE = 0.8
 """Proportion of the dominant type from which a simulated spot counts as pure."""
 SHAPE, SMALL_SHAPE = (30, 30), (16, 16)
@@ -72,12 +79,21 @@ def simulator(*, made_up: bool) -> Any:
 def simulated_slice(number: int, plan: Plan, *, made_up: bool, found: bool) -> Slice:
     """A new slice for each number. Half of the pure spots are labelled with their type or, with `found`, those that markers find pure."""
     seed = split_seed(plan.seed, number)
-    adata = simulate(simulator(made_up=made_up), shape=SMALL_SHAPE if made_up else SHAPE, cells_per_spot=CELLS_PER_SPOT, random_state=seed)
+    adata = _simulated(seed, made_up=made_up)
     types = adata.obs["cell_type"].astype(str).to_numpy()
     labels = _found_labels(adata, seed) if found else _labels_of_pure_spots(adata, types, seed)
     proportions = adata.obsm["proportions"]
     ordered = proportions[sorted(proportions.columns)].to_numpy()
     return Slice(adata, types, labels, np.flatnonzero(labels == ""), ordered, None, seed)
+
+
+@lru_cache(maxsize=2)
+def _simulated(seed: int, *, made_up: bool) -> Any:
+    """The spots, with their principal components. Methods come one after the other: the last slice is likely the next."""
+    shape = SMALL_SHAPE if made_up else SHAPE
+    adata = simulate(simulator(made_up=made_up), shape=shape, cells_per_spot=CELLS_PER_SPOT, random_state=seed)
+    expression_scores(adata)
+    return adata
 
 
 def _labels_of_pure_spots(adata: Any, types: NDArray[np.str_], seed: int) -> NDArray[np.str_]:
@@ -89,7 +105,7 @@ def _labels_of_pure_spots(adata: Any, types: NDArray[np.str_], seed: int) -> NDA
 
 
 def _found_labels(adata: Any, seed: int) -> NDArray[np.str_]:
-    pure_spots(adata, adata.uns["signatures"], random_state=seed)
+    pure_spots(adata, adata.uns.get("signatures", MARKERS), random_state=seed)
     found = adata.obs["pure_label"]
     return np.where(found.isna(), "", found.astype(str))
 

@@ -62,9 +62,11 @@ def _correlation_root(counts: Array, margins: CountMargins) -> Array:
 
         corr(s_i, s_j) ≈ ρ_ij √(v_i v_j)      v_i = var(s_i) ≤ 1
 
-    up to terms in ρ². On 500 genes of B cells, the correlations of log counts in simulated cells correlate with the reference's at 0.98
-    rather than 0.91. Noise may leave ρ indefinite: negative eigenvalues are set to zero and its diagonal back to one. Further shrinkage,
-    such as Ledoit and Wolf's, brought the simulated correlations no closer to the reference, nor to cells that were held out.
+    up to terms in ρ². Noise may leave ρ indefinite: negative eigenvalues are set to zero and its diagonal back to one.
+
+    Measured on 500 genes of four types of blood cells (pbmc3k), correlations of log counts in 20,000 simulated cells against those of the
+    reference: root mean square error 0.014 to 0.018, where the random scores have 0.034 to 0.055. Ledoit and Wolf's shrinkage on top has
+    0.023 to 0.041; against a half of the cells that was held out it is closer for three types and farther for one, by 7 % at most.
     """
     scores, reliability = np.empty(counts.shape), np.empty(counts.shape[1])
     for gene in range(counts.shape[1]):

@@ -19,7 +19,7 @@ COMBINATIONS = ("sum", "product", "concatenate")
 STRETCH = 2.0
 """Lengthscales, in distances to the K-th neighbour. Of 1, 2 and 4, what did best on sections of tumours with a pathologist's labels."""
 FAR_APART = 1000.0
-"""Between slices that are laid side by side, in lengthscales: no kernel reaches so far."""
+"""From one slice to the next, in standard deviations of coordinates: no kernel reaches so far."""
 
 
 class Modalities(NamedTuple):
@@ -60,25 +60,28 @@ def gather(
     codes, n_slices = slice_codes(adata, batch_key)
     found = {"expression": expression}
     if spatial_key is not None:
-        found["place"] = _centred_by_slice(coordinates(adata, spatial_key), codes, n_slices)
+        found["place"] = _side_by_side(coordinates(adata, spatial_key), codes, n_slices)
     if image_key is not None:
         hint = " gpssl.spatial.image_features(adata) makes it from the image of a slice."
         found["colour"] = _standardised(numbers(adata, image_key, hint=hint))
     if combine == "concatenate":
-        found = {name: _standardised(values) for name, values in found.items()}
-        whole = STRETCH * _lengthscale(np.hstack(list(found.values())), neighborhood * n_slices)
-        scaled = {name: values / whole for name, values in found.items()}
+        found["expression"] = _standardised(expression)
+        scale = STRETCH * _lengthscale(np.hstack(list(found.values())), neighborhood * n_slices)
+        scaled = {name: values / scale for name, values in found.items()}
     else:
+        # Neighbours in place are of the same slice.
         counts = {name: neighborhood * (n_slices if name == "place" else 1) for name in found}
         scaled = {name: values / (STRETCH * _lengthscale(values, counts[name])) for name, values in found.items()}
-    if "place" in scaled:
-        scaled["place"][:, 0] += FAR_APART * codes
     return Modalities(np.hstack(list(scaled.values())), _places(scaled))
 
 
-def _centred_by_slice(values: Array, codes: NDArray[np.intp], n_slices: int) -> Array:
+def _side_by_side(values: Array, codes: NDArray[np.intp], n_slices: int) -> Array:
+    """Coordinates in units of their standard deviation within slices, one slice far from the next. [n, 2]"""
     centres = np.stack([values[codes == code].mean(axis=0) for code in range(n_slices)])
-    return values - centres[codes]
+    centred = values - centres[codes]
+    laid_out = centred / (centred.std() or 1.0)
+    laid_out[:, 0] += FAR_APART * codes
+    return laid_out
 
 
 def _standardised(values: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_matrix, vstack
 from scipy.special import softmax
 
 from ..validation import check_number, seed_from
@@ -19,6 +19,9 @@ from .packages import need
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+SPOTS_AT_A_TIME = 5000
+"""Spots whose counts are held by type before they are added up."""
 
 
 def simulate(
@@ -97,8 +100,8 @@ def simulate(
     }
     places = np.flatnonzero(tissue)
     streams = [CellStream(model, rng) for model, rng in zip(cells.models, for_types, strict=True)]
-    by_type = [stream.take_sums(n_of_type) for stream, n_of_type in zip(streams, n_cells[places].T, strict=True)]
-    return _slice(cells, sum(by_type), places, coordinates[places], proportions[places], n_cells[places], parameters)
+    counts = _sum_cells(streams, n_cells[places])
+    return _slice(cells, counts, places, coordinates[places], proportions[places], n_cells[places], parameters)
 
 
 def _as_simulator(reference: Any, label_key: str, types: Sequence[str] | None) -> CellSimulator:
@@ -133,9 +136,19 @@ def _tissue(mask: Any, shape: tuple[int, int], coordinates: Array) -> Mask:
     return tissue.ravel()
 
 
+def _sum_cells(streams: list[CellStream], n_cells: NDArray[np.int64]) -> csr_matrix:
+    """Counts of the spots, cells of all types added up. [n, T] → [n, p]"""
+    blocks = []
+    for first in range(0, len(n_cells), SPOTS_AT_A_TIME):
+        block = n_cells[first : first + SPOTS_AT_A_TIME]
+        by_type = [stream.take_sums(n_of_type) for stream, n_of_type in zip(streams, block.T, strict=True)]
+        blocks.append(csr_matrix(sum(by_type), dtype=np.float32))
+    return vstack(blocks, format="csr")
+
+
 def _slice(
     cells: CellSimulator,
-    counts: csr_array,
+    counts: csr_matrix,
     places: NDArray[np.intp],
     coordinates: Array,
     proportions: Array,
@@ -148,9 +161,7 @@ def _slice(
     names = [f"{r}x{c}" for r, c in zip(row.tolist(), column.tolist(), strict=True)]
     dominant = pandas.Categorical.from_codes(proportions.argmax(axis=1), categories=types)
     truth = {"cell_type": dominant, "purity": proportions.max(axis=1), "array_row": row, "array_col": column}
-    adata = need("anndata").AnnData(
-        csr_matrix(counts, dtype=np.float32), obs=pandas.DataFrame(truth, index=names), var=pandas.DataFrame(index=list(cells.genes))
-    )
+    adata = need("anndata").AnnData(counts, obs=pandas.DataFrame(truth, index=names), var=pandas.DataFrame(index=list(cells.genes)))
     adata.obsm["spatial"] = coordinates
     adata.obsm["proportions"] = pandas.DataFrame(proportions, index=names, columns=types)
     adata.obsm["cells"] = pandas.DataFrame(n_cells, index=names, columns=types)

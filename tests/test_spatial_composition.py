@@ -1,0 +1,123 @@
+"""Types at every spot from a few labels: truth of a simulated slice, fields, and abstention."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from gpssl import MarginalizedClassifier
+from gpssl.spatial import composition, embed, representation, simulate, simulate_reference
+
+
+@pytest.fixture(scope="module")
+def embedded() -> anndata.AnnData:
+    adata = simulate(simulate_reference(), shape=(20, 20))
+    pure = np.random.default_rng(0).permutation(np.flatnonzero(adata.obs["purity"] > 0.8))
+    adata.obs["known"] = adata.obs["cell_type"].where(np.isin(np.arange(adata.n_obs), pure[:80]))
+    embed(adata)
+    return adata
+
+
+@pytest.fixture
+def adata(embedded: anndata.AnnData) -> anndata.AnnData:
+    return embedded.copy()
+
+
+def test_probabilities_are_close_to_the_proportions(adata: anndata.AnnData) -> None:
+    composition(adata, "known")
+    truth, found = adata.obsm["proportions"], adata.obsm["gpssl_proba"]
+    assert list(found.columns) == sorted(truth.columns)
+    others = adata.obs["known"].isna().to_numpy()
+    error = ((found[truth.columns] - truth)[others] ** 2).to_numpy().mean()
+    shares = adata.obs["known"].value_counts(normalize=True)[truth.columns].to_numpy()
+    guess = ((truth[others] - shares) ** 2).to_numpy().mean()
+    assert error < guess / 4
+    right = adata.obs["gpssl_label"].astype(str) == adata.obs["cell_type"].astype(str)
+    assert right[others].mean() > 0.75
+    assert adata.obs["gpssl_confidence"][right].mean() > adata.obs["gpssl_confidence"][~right].mean() + 0.1
+
+
+def test_probabilities_are_the_classifier_s_on_the_posterior(adata: anndata.AnnData) -> None:
+    composition(adata, "known", n_draws=20, random_state=5)
+    fitted = representation(adata)
+    labels = adata.obs["known"].astype(object).where(adata.obs["known"].notna(), None).to_numpy()
+    model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), n_draws=20, random_state=5).fit(fitted.rows, labels)
+    np.testing.assert_array_equal(adata.obsm["gpssl_proba"], model.predict_proba(fitted.rows))
+    np.testing.assert_array_equal(adata.obsm["gpssl_proba_std"], model.predict_proba_std(fitted.rows))
+    np.testing.assert_array_equal(adata.obs["gpssl_label"].astype(str), model.predict(fitted.rows))
+
+
+def test_file_keeps_every_field_and_gives_the_same_again(adata: anndata.AnnData, tmp_path: Path) -> None:
+    composition(adata, "known", n_draws=10, max_risk=0.3)
+    adata.write_h5ad(tmp_path / "slice.h5ad")
+    again = anndata.read_h5ad(tmp_path / "slice.h5ad")
+    pd.testing.assert_frame_equal(again.obs, adata.obs, check_categorical=False)
+    for name in ("gpssl_proba", "gpssl_proba_std"):
+        pd.testing.assert_frame_equal(again.obsm[name], adata.obsm[name])
+    assert again.uns["gpssl_composition"] == adata.uns["gpssl_composition"]
+    expected = adata.obsm["gpssl_proba"].copy()
+    composition(again, "known", n_draws=10)
+    pd.testing.assert_frame_equal(again.obsm["gpssl_proba"], expected)
+
+
+def test_marks_of_unlabelled_spots(adata: anndata.AnnData) -> None:
+    composition(adata, "known", n_draws=5)
+    expected = adata.obsm["gpssl_proba"].to_numpy()
+    codes = adata.obs["known"].cat.codes
+    adata.obs["numbers"] = codes
+    adata.obs["text"] = adata.obs["known"].astype(object).where(adata.obs["known"].notna(), "not known")
+    for key, unlabeled in (("numbers", None), ("text", "not known")):
+        composition(adata, key, n_draws=5, unlabeled=unlabeled)
+        np.testing.assert_allclose(adata.obsm["gpssl_proba"], expected, atol=1e-12)
+
+
+def test_any_head_will_do(adata: anndata.AnnData) -> None:
+    composition(adata, "known", head=LogisticRegression(), n_draws=5)
+    np.testing.assert_allclose(adata.obsm["gpssl_proba"].sum(axis=1), 1.0)
+
+
+def test_abstention_holds_the_risk(adata: anndata.AnnData) -> None:
+    """Among pure spots, which the labelled ones are like, accepted labels are wrong less often than allowed."""
+    composition(adata, "known", max_risk=0.2)
+    facts = adata.uns["gpssl_composition"]
+    accepted = adata.obs["gpssl_accepted"]
+    np.testing.assert_array_equal(accepted, adata.obs["gpssl_confidence"] > facts["threshold"])
+    pure = (adata.obs["purity"] > 0.8) & adata.obs["known"].isna()
+    wrong = adata.obs["gpssl_label"].astype(str) != adata.obs["cell_type"].astype(str)
+    assert (accepted & pure).sum() > 50
+    assert wrong[accepted & pure].mean() <= 0.2
+    composition(adata, "known", n_draws=5)
+    assert "gpssl_accepted" not in adata.obs  # of an earlier call, and no longer true
+
+
+def test_stricter_risk_accepts_fewer(adata: anndata.AnnData) -> None:
+    mixed_too = np.random.default_rng(0).random(adata.n_obs) < 0.6  # whose dominant type is not always seen
+    adata.obs["dominant"] = adata.obs["cell_type"].where(mixed_too)
+    counts = []
+    for risk in (0.4, 0.2, 0.1):
+        composition(adata, "dominant", n_draws=10, max_risk=risk)
+        counts.append(adata.obs["gpssl_accepted"].sum())
+    assert counts[0] >= counts[1] >= counts[2]
+    assert counts[0] > counts[2]
+
+
+def test_what_does_not_fit_is_said(adata: anndata.AnnData) -> None:
+    adata.obs["nothing"] = pd.Series(np.nan, index=adata.obs_names)
+    adata.obs["one"] = adata.obs["known"].where(adata.obs["known"] == adata.obs["known"].dropna().iloc[0])
+    with pytest.raises(ValueError, match=r"No spot has a label in obs\['nothing'\].*pure_spots"):
+        composition(adata, "nothing")
+    with pytest.raises(ValueError, match="label_key='typo' is no column of obs; the columns are 'cell_type'"):
+        composition(adata, "typo")
+    with pytest.raises(ValueError, match="only one class"):
+        composition(adata, "one")
+    with pytest.raises(ValueError, match=r"call gpssl\.spatial\.embed"):
+        composition(adata, "known", key="other")
+    with pytest.raises(TypeError, match="Expected AnnData, got DataFrame"):
+        composition(adata.obs, "known")
+    assert "gpssl_proba" not in adata.obsm

@@ -1,0 +1,198 @@
+"""Representations of spots: which fields are written, what they depend on, and where they are uncertain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anndata
+import dask.array
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF
+
+from gpssl.spatial import CellSimulator, embed, fit_cells, representation, simulate, simulate_reference, spatial_blocks
+from gpssl.spatial.modalities import gather
+
+LAST_DIGITS = 2e-3
+"""Rows that differ in their last digits may have other inducing points, which leave other ten-thousandths of the variance open."""
+
+
+@pytest.fixture(scope="module")
+def cells() -> CellSimulator:
+    return fit_cells(simulate_reference())
+
+
+@pytest.fixture
+def adata(cells: CellSimulator) -> anndata.AnnData:
+    return simulate(cells, shape=(14, 14))
+
+
+def add_colours(adata: anndata.AnnData) -> anndata.AnnData:
+    adata.obsm["image"] = 0.5 + 0.3 * np.sin(4 * adata.obsm["spatial"] @ np.ones((2, 3)) + np.arange(3))
+    return adata
+
+
+# The rows and the kernel
+
+
+def places_of(adata: anndata.AnnData, **options: Any) -> Any:
+    given = {"spatial_key": "spatial", "image_key": None, "batch_key": None, "combine": "sum", "neighborhood": 10, **options}
+    return gather(adata, adata.obsm["X_pca"], **given)
+
+
+def test_kernels_of_modalities_are_added_multiplied_or_one(adata: anndata.AnnData) -> None:
+    embed(add_colours(adata), 3)
+    for combine, join in (("sum", np.mean), ("product", np.prod)):
+        found = places_of(adata, image_key="image", combine=combine)
+        assert list(found.columns) == ["expression", "place", "colour"]
+        each = [RBF(1.0)(found.rows[:, columns]) for columns in found.columns.values()]
+        np.testing.assert_allclose(found.kernel(combine)(found.rows), join(each, axis=0), atol=1e-12)
+    found = places_of(adata, image_key="image", combine="concatenate")
+    np.testing.assert_allclose(found.kernel("concatenate")(found.rows), RBF(1.0)(found.rows), atol=1e-12)
+
+
+def test_unit_of_coordinates_does_not_matter(adata: anndata.AnnData) -> None:
+    embed(adata, 3)
+    expected = adata.obsm["X_gpssl"].copy()
+    adata.obsm["spatial"] = 1e4 * adata.obsm["spatial"] + 500.0
+    embed(adata, 3)
+    np.testing.assert_allclose(adata.obsm["X_gpssl"], expected, atol=LAST_DIGITS)
+
+
+def test_weight_of_zero_leaves_a_modality_out(adata: anndata.AnnData) -> None:
+    embed(adata, 3, weights={"expression": 1.0, "place": 0.0})
+    expected = adata.obsm["X_gpssl"].copy()
+    embed(adata, 3, spatial_key=None)
+    np.testing.assert_allclose(adata.obsm["X_gpssl"], expected, atol=LAST_DIGITS)
+
+
+def test_slices_never_touch_however_their_coordinates_overlap(cells: CellSimulator) -> None:
+    slices = [simulate(cells, shape=(10, 10), random_state=seed) for seed in range(3)]
+    both = anndata.concat(slices, keys=["a", "b", "c"], label="slice", index_unique="-")
+    embed(both, 3, batch_key="slice")
+    found = places_of(both, batch_key="slice")
+    place = RBF(1.0)(found.rows[:, found.columns["place"]])
+    same = both.obs["slice"].to_numpy()[:, None] == both.obs["slice"].to_numpy()
+    assert place[~same].max() == 0
+    assert place[same].min() > 0
+    # A slice has the lengthscale that it has alone.
+    alone = places_of(both[both.obs["slice"] == "b"].copy())
+    distances = [
+        np.ptp(rows[:, columns["place"]], axis=0) for rows, columns in ((alone.rows, alone.columns), (found.rows[100:200], found.columns))
+    ]
+    np.testing.assert_allclose(*distances, rtol=1e-9)
+
+
+# The fields
+
+
+def test_fields_and_parameters(adata: anndata.AnnData) -> None:
+    embed(adata, 4, key_added="mine", random_state=3)
+    assert adata.obsm["X_mine"].shape == adata.obsm["X_mine_std"].shape == (196, 4)
+    assert adata.obsm["X_pca"].shape == (196, 20)
+    assert {"combine": "sum", "n_components": 4, "random_state": 3}.items() <= adata.uns["mine"]["params"].items()
+    assert adata.uns["mine"]["temperature"] == 1 / 196
+    assert 0 < adata.uns["mine"]["residual"] < 1.5e-4
+    fitted = representation(adata, key="mine")
+    np.testing.assert_array_equal(fitted.ssl.transform(fitted.rows), adata.obsm["X_mine"])
+    np.testing.assert_array_equal(fitted.ssl.std(fitted.rows), adata.obsm["X_mine_std"])
+
+
+def test_file_keeps_every_field_and_the_posterior(adata: anndata.AnnData, tmp_path: Path) -> None:
+    embed(add_colours(adata), 4, combine="product", weights={"expression": 1.0, "place": 0.5, "colour": 0.2})
+    adata.write_h5ad(tmp_path / "slice.h5ad")
+    again = anndata.read_h5ad(tmp_path / "slice.h5ad")
+    for name in ("X_gpssl", "X_gpssl_std", "X_pca"):
+        np.testing.assert_array_equal(again.obsm[name], adata.obsm[name])
+    assert again.uns["gpssl"]["params"] == adata.uns["gpssl"]["params"]
+    fitted = representation(again)
+    np.testing.assert_array_equal(fitted.ssl.transform(fitted.rows), adata.obsm["X_gpssl"])
+
+
+@pytest.mark.parametrize("kind", ["backed", "Dask"])
+def test_same_representation_from_a_file_and_on_dask(adata: anndata.AnnData, kind: str, tmp_path: Path) -> None:
+    other = adata.copy()
+    if kind == "backed":
+        other.write_h5ad(tmp_path / "counts.h5ad")
+        other = anndata.read_h5ad(tmp_path / "counts.h5ad", backed="r")
+    else:
+        other.X = dask.array.from_array(other.X.toarray(), chunks=(50, -1))
+    for one in (adata, other):
+        embed(one, 3)
+    np.testing.assert_allclose(other.obsm["X_gpssl"], adata.obsm["X_gpssl"], atol=LAST_DIGITS)
+    np.testing.assert_allclose(other.obsm["X_gpssl_std"], adata.obsm["X_gpssl_std"], atol=LAST_DIGITS)
+
+
+def test_named_representation_and_its_columns_are_used(adata: anndata.AnnData) -> None:
+    adata.obsm["X_other"] = adata.obsm["proportions"].to_numpy()
+    embed(adata, 3, use_rep="X_other", spatial_key=None)
+    assert representation(adata).rows.shape == (196, 4)
+    assert "X_pca" not in adata.obsm
+
+
+# Where it is uncertain
+
+
+def test_standard_deviation_is_higher_at_edges_and_in_holes(cells: CellSimulator) -> None:
+    """A hole that is wider than the lengthscale: so are the spots beside it and at the edges, and most of all those inside, if left out."""
+    whole = simulate(cells, shape=(30, 30))
+    embed(whole, neighborhood=50, max_inducing=900)
+    place = whole.obsm["spatial"]
+    hole = np.linalg.norm(place - place.mean(axis=0), axis=1) < 0.25
+    rows = representation(whole).rows
+    std = clone(representation(whole).ssl).fit(rows[~hole]).std(rows).mean(axis=1)
+    n_neighbours = cKDTree(place[~hole]).query_ball_point(place, 1.5 / 30, return_length=True) - 1
+    inside = np.abs(place - 0.5).max(axis=1) < 0.47
+    rim = ~hole & (n_neighbours < 8) & inside
+    edge = ~inside
+    interior = ~hole & ~rim & ~edge
+    assert rim.sum() > 30
+    assert edge.sum() > 100
+    assert std[edge].mean() > std[interior].mean() + 0.02
+    assert std[rim].mean() > std[interior].mean() + 0.02
+    assert std[hole].mean() > std[interior].mean() + 0.1
+
+
+# Blocks
+
+
+def test_blocks_are_squares_of_neighbours_in_one_slice(cells: CellSimulator) -> None:
+    slices = [simulate(cells, shape=(20, 10), random_state=seed) for seed in range(2)]
+    both = anndata.concat(slices, keys=["a", "b"], label="slice", index_unique="-")
+    blocks = spatial_blocks(both, 8, batch_key="slice")
+    assert blocks.max() == 15
+    for block in range(16):
+        here = both[blocks == block]
+        assert here.n_obs == 25
+        assert here.obs["slice"].nunique() == 1
+        np.testing.assert_allclose(np.ptp(here.obsm["spatial"], axis=0), 4 / 20)
+
+
+def test_blocks_of_a_line_of_spots(adata: anndata.AnnData) -> None:
+    adata.obsm["spatial"] = np.column_stack([np.arange(196.0), np.zeros(196)])
+    assert (np.diff(spatial_blocks(adata, 7)) >= 0).all()
+    np.testing.assert_array_equal(np.bincount(spatial_blocks(adata, 7)), np.full(7, 28))
+
+
+# Sentences
+
+
+def test_what_does_not_fit_is_said(adata: anndata.AnnData) -> None:
+    with pytest.raises(ValueError, match="combine must be one of 'sum', 'product', 'concatenate', got 'add'"):
+        embed(adata, combine="add")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="weights must be for 'expression', 'place', got 'expression'"):
+        embed(adata, weights={"expression": 1.0})
+    with pytest.raises(ValueError, match=r"no obsm\['image'\].*image_features"):
+        embed(adata, image_key="image")
+    with pytest.raises(ValueError, match=r"call gpssl.spatial.embed\(adata, key_added='gpssl'\) first"):
+        representation(adata)
+    adata.obsm["spatial"][3] = np.nan
+    with pytest.raises(ValueError, match=r"obsm\['spatial'\] must be finite numbers.*1 spots have NaN"):
+        embed(adata)
+    del adata.obsm["spatial"]
+    with pytest.raises(ValueError, match=r"no obsm\['spatial'\].*spatial_key=None to leave the place out"):
+        embed(adata)
+    assert "gpssl" not in adata.uns
