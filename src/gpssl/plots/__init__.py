@@ -11,9 +11,15 @@ from .pairs import plot_pairs
 from .plane import Grid, plot_maps
 from .predictions import plot_probabilities, plot_uncertainty
 from .representation import plot_representation
+from .spatial import plot_composition, plot_dimensions, plot_histology, plot_labels, plot_types
+from .spots import plot_spots
 
 __all__ = [
     "Grid",
+    "plot_composition",
+    "plot_dimensions",
+    "plot_histology",
+    "plot_labels",
     "plot_maps",
     "plot_pairs",
     "plot_probabilities",
@@ -22,5 +28,7 @@ __all__ = [
     "plot_residuals",
     "plot_risk_coverage",
     "plot_spectrum",
+    "plot_spots",
+    "plot_types",
     "plot_uncertainty",
 ]
