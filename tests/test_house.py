@@ -96,7 +96,7 @@ def test_core_needs_only_its_dependencies() -> None:
                 assert name.split(".")[0] in allowed | set(standard), f"{path.name} imports {name}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/kernels.md", "docs/large-data.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/kernels.md", "docs/large-data.md", "docs/spatial.md"])
 def test_code_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # some of them write files
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)

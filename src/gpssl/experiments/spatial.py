@@ -23,6 +23,7 @@ from sklearn.metrics import roc_auc_score
 from .. import GPSSL, MarginalizedClassifier
 from ..baselines import GPPrior, SupervisedGPClassifier
 from ..downstream import BayesianLogisticRegression
+from ..spatial.embedding import RESIDUAL_TOLERANCE
 from . import paper
 from .comparison import Scores, paired_tests_table, scores_table
 from .ledger import Record, Task
@@ -117,9 +118,10 @@ def _candidates(method: str, problem: Slice, grids: Grids, *, head: Any) -> tupl
     n_draws = None if name == "GPSSL-mean" else grids.n_draws
     representations: list[tuple[dict[str, Any], Any]]
     if name == "GP-prior":
-        representations = [({}, GPPrior(N_COMPONENTS, kernel=kernel, random_state=seed).fit(found.rows))]
+        prior = GPPrior(N_COMPONENTS, kernel=kernel, residual_tolerance=RESIDUAL_TOLERANCE, random_state=seed)
+        representations = [({}, prior.fit(found.rows))]
     else:
-        base = GPSSL(N_COMPONENTS, kernel=kernel, random_state=seed).partial_fit(found.rows)
+        base = GPSSL(N_COMPONENTS, kernel=kernel, residual_tolerance=RESIDUAL_TOLERANCE, random_state=seed).partial_fit(found.rows)
         representations = [({"temperature": value}, base.refit(temperature=value)) for value in grids.temperatures]
     return found.rows, [
         Model(settings, MarginalizedClassifier(FrozenEstimator(fitted), head, n_draws=n_draws, random_state=seed))

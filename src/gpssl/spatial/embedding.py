@@ -17,6 +17,8 @@ from .modalities import COMBINATIONS, Combine, Modalities, gather
 
 Array = NDArray[np.float64]
 
+RESIDUAL_TOLERANCE = 1e-3
+"""Expression has many small directions: the last of them would take twice the inducing points, and change nothing that can be seen."""
 IMAGE_KEY = "image"
 """Where `read_visium` and `image_features` put the colours."""
 
@@ -37,6 +39,7 @@ def embed(
     image_key: str | None = "auto",
     n_top_genes: int = N_TOP_GENES,
     n_comps: int = N_COMPS,
+    residual_tolerance: float = RESIDUAL_TOLERANCE,
     max_inducing: int = 512,
     random_state: int = 0,
     key_added: str = "gpssl",
@@ -74,9 +77,7 @@ def embed(
         Fields of `obsm`; None leaves the modality out. "auto" is `obsm["image"]` where it is there.
     n_top_genes, n_comps
         Highly variable genes and principal components.
-    max_inducing
-        As for `GPSSL`.
-    random_state, verbose
+    residual_tolerance, max_inducing, random_state, verbose
         As for `GPSSL`.
     key_added
         Beginning of the names of the fields written.
@@ -120,6 +121,7 @@ def embed(
         "batch_key": batch_key,
         "spatial_key": spatial_key,
         "image_key": image_key,
+        "residual_tolerance": residual_tolerance,
         "max_inducing": max_inducing,
         "random_state": random_state,
     }
@@ -162,6 +164,7 @@ def fit(adata: Any, params: Mapping[str, Any], *, verbose: bool) -> Fitted:
         int(params["n_components"]),
         kernel=found.kernel(params["combine"], weights),
         temperature=params["temperature"],
+        residual_tolerance=float(params["residual_tolerance"]),
         max_inducing=int(params["max_inducing"]),
         random_state=int(params["random_state"]),
         verbose=verbose,
