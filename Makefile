@@ -29,7 +29,7 @@ clean:
 	rm -rf .venv results
 
 .venv/demo-installed: .venv/created pyproject.toml constraints.txt
-	$(INSTALL) --editable ".[cli,nn]"
+	$(INSTALL) --editable ".[cli,nn,spatial]"
 	touch $@
 
 .venv/dev-installed: .venv/created pyproject.toml constraints.txt

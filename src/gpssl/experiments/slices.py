@@ -49,8 +49,10 @@ class Slice:
     labels: NDArray[np.str_]
     """What the labelled spots are called, which may be wrong; "" elsewhere. [n]"""
     test: NDArray[np.intp]
+    classes: NDArray[np.str_]
+    """All types, sorted; not every one need be dominant somewhere. [types]"""
     proportions: Array | None
-    """Of the types, in alphabetical order. [n, types]"""
+    """Of the types, where they are known. [n, types]"""
     blocks: NDArray[np.intp] | None
     """What is held out together; None where each spot stands for itself. [n]"""
     seed: int
@@ -82,9 +84,9 @@ def simulated_slice(number: int, plan: Plan, *, made_up: bool, found: bool) -> S
     adata = _simulated(seed, made_up=made_up)
     types = adata.obs["cell_type"].astype(str).to_numpy()
     labels = _found_labels(adata, seed) if found else _labels_of_pure_spots(adata, types, seed)
-    proportions = adata.obsm["proportions"]
-    ordered = proportions[sorted(proportions.columns)].to_numpy()
-    return Slice(adata, types, labels, np.flatnonzero(labels == ""), ordered, None, seed)
+    classes = np.array(sorted(adata.obsm["proportions"].columns))
+    proportions = adata.obsm["proportions"][classes].to_numpy()
+    return Slice(adata, types, labels, np.flatnonzero(labels == ""), classes, proportions, None, seed)
 
 
 @lru_cache(maxsize=2)
@@ -128,4 +130,5 @@ def labelled_section(name: str, number: int, plan: Plan, *, by_block: bool) -> S
     order = np.random.default_rng(seed).permutation(np.unique(units[known]))
     chosen = np.isin(units, order[: round(LABELLED_SHARE * len(order))]) & (types != "")
     labels = np.where(chosen, types, "")
-    return Slice(adata, types, labels, np.setdiff1d(known, np.flatnonzero(chosen)), None, units if by_block else None, seed)
+    test, classes = np.setdiff1d(known, np.flatnonzero(chosen)), np.unique(types[known])
+    return Slice(adata, types, labels, test, classes, None, units if by_block else None, seed)

@@ -84,13 +84,13 @@ def run(task: Task, plan: Plan) -> Record:
     grids = QUICK if plan.quick else TABLES if simulated else FIXED
     rows, candidates = _candidates(task.method, problem, grids, head=HEAD if simulated else BayesianLogisticRegression())
     (learnt,) = learn(candidates, _split(problem, rows), by_likelihood)
-    classes = np.unique(problem.types[problem.types != ""])
+    classes = problem.classes
     proba = probabilities_of(learnt.estimator, rows[problem.test], classes)
     truth = problem.types[problem.test]
     right = classes[proba.argmax(axis=1)] == truth
     labelled = problem.labelled
     return {
-        "scores": _scores(problem, proba, classes),
+        "scores": _scores(problem, proba),
         "settings": learnt.settings,
         "labelled": len(labelled),
         "labels right": float((problem.labels[labelled] == problem.types[labelled]).mean()),
@@ -129,9 +129,9 @@ def _candidates(method: str, problem: Slice, grids: Grids, *, head: Any) -> tupl
     ]
 
 
-def _scores(problem: Slice, proba: Array, classes: NDArray[Any]) -> dict[str, float]:
+def _scores(problem: Slice, proba: Array) -> dict[str, float]:
     """The paper's, and how well certainty tells right from wrong."""
-    truth = problem.types[problem.test]
+    truth, classes = problem.types[problem.test], problem.classes
     scores = score_classification(truth, proba, classes)
     if problem.proportions is not None:
         scores["pMSE"] = float(((proba - problem.proportions[problem.test]) ** 2).mean())
