@@ -79,11 +79,8 @@ def test_slices_never_touch_however_their_coordinates_overlap(cells: CellSimulat
     assert place[~same].max() == 0
     assert place[same].min() > 0
     # A slice has the lengthscale that it has alone.
-    alone = places_of(both[both.obs["slice"] == "b"].copy())
-    distances = [
-        np.ptp(rows[:, columns["place"]], axis=0) for rows, columns in ((alone.rows, alone.columns), (found.rows[100:200], found.columns))
-    ]
-    np.testing.assert_allclose(*distances, rtol=1e-9)
+    alone, columns = places_of(both[both.obs["slice"] == "b"].copy()), found.columns["place"]
+    np.testing.assert_allclose(np.ptp(found.rows[100:200, columns], axis=0), np.ptp(alone.rows[:, columns], axis=0), rtol=1e-9)
 
 
 # The fields
