@@ -79,17 +79,7 @@ def compare(*, quick: bool) -> Comparison:
         jobs = {name: partial(embed_slice, path, backed=name == "backed", n_top_genes=n_top_genes) for name in ("backed", "in memory")}
         runs = {name: in_fresh_process(f"embed, {name}", job) for name, job in jobs.items()}
     n_spots = written.n_spots
-    rows = [
-        (
-            f"`embed`, {name}",
-            f"{n_spots:,}",
-            f"{run.seconds:.3g}",
-            f"{n_spots / run.seconds:,.0f}",
-            f"{run.megabytes:,.0f}",
-            f"{run.residual:.1e}",
-        )
-        for name, run in runs.items()
-    ]
+    rows = [_row(name, n_spots, run) for name, run in runs.items()]
     largest = max(run.megabytes for run in runs.values())
     per_spot = written.non_zero / n_spots
     return Comparison(
@@ -99,3 +89,8 @@ def compare(*, quick: bool) -> Comparison:
         rows=rows,
         findings=[Finding(f"{n_spots:,} spots within {TARGET_MEGABYTES:,} MB in all", f"{largest:,.0f} MB", largest < TARGET_MEGABYTES)],
     )
+
+
+def _row(name: str, n_spots: int, run: Embedding) -> tuple[str, ...]:
+    speed = f"{n_spots / run.seconds:,.0f}"
+    return f"`embed`, {name}", f"{n_spots:,}", f"{run.seconds:.3g}", speed, f"{run.megabytes:,.0f}", f"{run.residual:.1e}"
