@@ -23,8 +23,9 @@ N_COMPONENTS = 5
 
 
 def draw_slices(records: Mapping[str, Sequence[Record]], plan: Plan, folder: Path) -> list[Path]:
-    """Risk–coverage curves of all data sets, a simulated slice, and two real sections if there are sections."""
-    pictures = {f"{_prefix(data)}_RC": plot_risk_coverage(_curves(mine)) for data, mine in records.items()}
+    """Risk–coverage curves, a simulated slice, and two real sections if there are sections."""
+    curves = {data: _curves(mine) for data, mine in records.items() if not data.endswith("_random")}
+    pictures = {f"{_prefix(data)}_RC": plot_risk_coverage(methods) for data, methods in curves.items()}
     simulated = [data for data in records if data in ("simulated", "made_up")]
     if simulated:
         pictures |= _simulated(plan, made_up="made_up" in simulated)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..estimator import GPSSL
-from ..progress import announce
 from ..validation import check_number
 from .expression import N_COMPS, N_TOP_GENES, expression_scores
 from .modalities import COMBINATIONS, Combine, Modalities, gather
@@ -106,8 +105,16 @@ def embed(
     check_number("n_comps", n_comps, Integral, at_least=1)
     check_number("n_top_genes", n_top_genes, Integral, at_least=2)
     check_number("neighborhood", neighborhood, Real, above=0)
-    announce("expression", enabled=verbose)
-    expression_scores(adata, use_rep=use_rep, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps)
+    expression_scores(
+        adata,
+        use_rep=use_rep,
+        layer=layer,
+        mask_var=mask_var,
+        batch_key=batch_key,
+        n_top_genes=n_top_genes,
+        n_comps=n_comps,
+        verbose=verbose,
+    )
     if image_key == "auto":
         image_key = IMAGE_KEY if IMAGE_KEY in adata.obsm else None
     params = {

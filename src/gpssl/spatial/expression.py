@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..progress import Progress
 from ..sources import Part, Rows, open_rows
 from ..threads import one_blas_thread
 from .fields import check_anndata, column, listed, numbers, slice_codes, some
@@ -49,12 +50,15 @@ class Scale(NamedTuple):
 
     def normalise(self, X: NDArray[Any]) -> Array:
         """Counts c_ng become t·c_ng / Σ_g c_ng; what was logged before is taken back to that. [n, genes]"""
-        X = np.asarray(X, dtype=np.float64)
-        return X * (self.target / X.sum(axis=1, keepdims=True)) if self.are_counts else np.expm1(X)
+        return X * self._factor(X) if self.are_counts else np.expm1(X, dtype=np.float64)
 
-    def log(self, X: NDArray[Any]) -> Array:
-        """The logarithm of one plus that. [n, genes]"""
-        return np.log1p(self.normalise(X)) if self.are_counts else np.asarray(X, dtype=np.float64)
+    def log(self, X: NDArray[Any], genes: NDArray[Any]) -> Array:
+        """The logarithm of one plus that, of some genes. [n, genes]"""
+        chosen = X[:, genes].astype(np.float64)
+        return np.log1p(chosen * self._factor(X)) if self.are_counts else chosen
+
+    def _factor(self, X: NDArray[Any]) -> Array:
+        return self.target / X.sum(axis=1, keepdims=True, dtype=np.float64)
 
 
 def expression_scores(
@@ -66,6 +70,7 @@ def expression_scores(
     batch_key: str | None = None,
     n_top_genes: int = N_TOP_GENES,
     n_comps: int = N_COMPS,
+    verbose: bool = False,
 ) -> Array:
     """What stands for a spot's expression: `obsm[use_rep]`, else the first of `obsm["X_pca"]`, which are made where missing. [n, P]
 
@@ -77,7 +82,9 @@ def expression_scores(
         return numbers(adata, use_rep)
     if layer is None and mask_var is None and "X_pca" in adata.obsm:
         return numbers(adata, "X_pca")[:, :n_comps]
-    found = principal_components(adata, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps)
+    found = principal_components(
+        adata, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps, verbose=verbose
+    )
     if mask_var is None and "highly_variable" not in adata.var:
         adata.var["highly_variable"] = found.used
     adata.obsm["X_pca"], adata.varm["PCs"] = found.scores, found.loadings
@@ -93,8 +100,9 @@ def principal_components(
     batch_key: str | None = None,
     n_top_genes: int = N_TOP_GENES,
     n_comps: int = N_COMPS,
+    verbose: bool = False,
 ) -> Expression:
-    """Principal components of log-normalised expression: three passes over the spots, and at no time more than some of them in memory.
+    """Principal components of log-normalised expression: four passes over the spots, and at no time more than some of them in memory.
 
     Whole numbers are counts, and are normalised and logged. Other values are taken as they are where `uns["log1p"]` says that scanpy logged
     them. Without `mask_var` the genes are those of `var["highly_variable"]`, or found as scanpy's flavour "seurat" does, in each slice
@@ -102,10 +110,11 @@ def principal_components(
     """
     rows = open_matrix(adata, layer)
     scale = find_scale(adata, rows)
-    used = _genes(adata, rows, scale, mask_var, batch_key, n_top_genes)
+    used = _genes(adata, rows, scale, mask_var, batch_key, n_top_genes, verbose=verbose)
     n_comps = min(n_comps, rows.count() - 1, int(used.sum()))
     with one_blas_thread():
-        moments = rows.reduce(partial(_second_moments, scale=scale, used=used), _add)
+        progress = Progress("principal components", rows.n_rows, enabled=verbose, unit="spots")
+        moments = rows.reduce(partial(_second_moments, scale=scale, used=used), _add, progress=progress)
         total, mean = moments[0], moments[1] / moments[0]
         covariance = (moments[2] - total * np.outer(mean, mean)) / (total - 1)
         eigenvalues, vectors = np.linalg.eigh(covariance)
@@ -121,7 +130,7 @@ def log_expression(adata: Any, genes: Sequence[str], *, layer: str | None = None
     rows = open_matrix(adata, layer)
     scale = find_scale(adata, rows)
     places = adata.var_names.get_indexer(list(genes))
-    return np.asarray(rows.map(lambda X: scale.log(X)[:, places], (None, len(places))), dtype=np.float64)
+    return np.asarray(rows.map(partial(scale.log, genes=places), (None, len(places))), dtype=np.float64)
 
 
 def open_matrix(adata: Any, layer: str | None) -> Rows:
@@ -171,14 +180,16 @@ def _look_at(X: NDArray[Any]) -> Array:
 
 
 def _genes(
-    adata: Any, rows: Rows, scale: Scale, mask_var: str | ArrayLike | None, batch_key: str | None, n_top_genes: int
+    adata: Any, rows: Rows, scale: Scale, mask_var: str | ArrayLike | None, batch_key: str | None, n_top_genes: int, *, verbose: bool
 ) -> NDArray[np.bool_]:
     """Those that principal components are made of. [genes]"""
     if mask_var is None and "highly_variable" not in adata.var:
         if adata.n_vars <= n_top_genes:
             return np.ones(adata.n_vars, dtype=bool)
         codes, n_slices = slice_codes(adata, batch_key)
-        moments = rows.weighted(codes.astype(np.float64)).reduce(partial(_gene_moments, scale=scale, n_slices=n_slices), _add)
+        progress = Progress("variable genes", rows.n_rows, enabled=verbose, unit="spots")
+        by_slice = partial(_gene_moments, scale=scale, n_slices=n_slices)
+        moments = rows.weighted(codes.astype(np.float64)).reduce(by_slice, _add, progress=progress)
         return highly_variable([GeneMoments(*sums) for sums in zip(*moments, strict=True)], n_top_genes)
     name = "highly_variable" if mask_var is None else mask_var
     if isinstance(name, str):
@@ -200,7 +211,7 @@ def _gene_moments(part: Part, *, scale: Scale, n_slices: int) -> tuple[Array, Ar
 
 def _second_moments(part: Part, *, scale: Scale, used: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
     """Spots, Σ x and Σ x xᵀ of the log-expression of the genes used."""
-    values = scale.log(part.rows)[:, used]
+    values = scale.log(part.rows, used)
     return np.float64(len(values)), values.sum(axis=0), values.T @ values  # type: ignore[return-value]
 
 
@@ -209,7 +220,7 @@ def _add(one: tuple[Array, ...], other: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def _project(X: NDArray[Any], *, scale: Scale, used: NDArray[np.bool_], mean: Array, directions: Array) -> Array:
-    return (scale.log(X)[:, used] - mean) @ directions
+    return (scale.log(X, used) - mean) @ directions
 
 
 def _fix_signs(vectors: Array) -> Array:
