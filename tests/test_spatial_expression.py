@@ -84,7 +84,59 @@ def test_fields_are_scanpy_s_and_used_again(counts: anndata.AnnData) -> None:
     assert counts.var["highly_variable"].sum() == N_TOP_GENES
     assert counts.varm["PCs"].shape == (150, N_COMPS)
     counts.obsm["X_pca"] = counts.obsm["X_pca"] + 1
+    np.testing.assert_array_equal(expression_scores(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS), scores + 1)
+    del counts.uns["pca"]  # as if they were the user's
     np.testing.assert_array_equal(expression_scores(counts, n_comps=3), scores[:, :3] + 1)
+
+
+def test_components_are_made_again_where_they_were_made_otherwise(counts: anndata.AnnData, tmp_path: Path) -> None:
+    expression_scores(counts, n_top_genes=20, n_comps=3)
+    counts.write_h5ad(tmp_path / "counts.h5ad")
+    again = anndata.read_h5ad(tmp_path / "counts.h5ad")
+    assert expression_scores(again, n_top_genes=20, n_comps=3).shape == (120, 3)
+    scores = expression_scores(again, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    fresh = principal_components(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    np.testing.assert_allclose(scores, fresh.scores)
+    np.testing.assert_array_equal(again.var["highly_variable"], fresh.used)
+
+
+def test_genes_that_the_user_chose_are_used(counts: anndata.AnnData) -> None:
+    counts.var["highly_variable"] = np.arange(150) < 40
+    expected = principal_components(counts, mask_var="highly_variable", n_comps=5)
+    np.testing.assert_allclose(expression_scores(counts, n_comps=5), expected.scores)
+    assert counts.var["highly_variable"].sum() == 40
+    counts.var["highly_variable"] = 1.0
+    del counts.obsm["X_pca"]
+    with pytest.raises(ValueError, match=r'var\["highly_variable"\] must be one boolean for each of the 150 genes'):
+        expression_scores(counts)
+
+
+def test_base_of_the_logarithm_is_respected(counts: anndata.AnnData) -> None:
+    expected = principal_components(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    counts.X = counts.X.astype(np.float64)
+    scanpy.pp.normalize_total(counts)
+    scanpy.pp.log1p(counts, base=2)
+    found = principal_components(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    np.testing.assert_array_equal(found.used, expected.used)
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-9)
+
+
+def test_signs_do_not_depend_on_the_order_of_spots(counts: anndata.AnnData) -> None:
+    expected = principal_components(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    order = np.random.default_rng(1).permutation(120)
+    found = principal_components(counts[order].copy(), n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    np.testing.assert_allclose(found.scores, expected.scores[order], atol=1e-9)
+
+
+def test_views_become_objects_of_their_own(counts: anndata.AnnData, tmp_path: Path) -> None:
+    view = counts[:50]
+    expression_scores(view, n_comps=3)
+    assert not view.is_view
+    assert "X_pca" not in counts.obsm
+    counts.write_h5ad(tmp_path / "counts.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "counts.h5ad", backed="r")
+    with pytest.raises(ValueError, match=r"adata\[...\].to_memory\(\)"):
+        expression_scores(backed[:50], n_comps=3)
 
 
 def test_layer_and_mask_are_respected(counts: anndata.AnnData) -> None:
@@ -142,6 +194,14 @@ def spoil(counts: anndata.AnnData, what: str) -> anndata.AnnData:
 def test_what_are_no_counts_is_said(counts: anndata.AnnData, what: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         principal_components(spoil(counts, what))
+
+
+def test_too_few_spots_and_too_many_genes_are_said(counts: anndata.AnnData, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="There are 2 spots: principal components need at least 3"):
+        principal_components(counts[:2].copy())
+    monkeypatch.setattr("gpssl.spatial.expression.MOST_GENES", 100)
+    with pytest.raises(ValueError, match="mask_var leaves 150 genes: principal components are made of 2 to 100"):
+        principal_components(counts, mask_var=np.ones(150, dtype=bool))
 
 
 def test_unknown_names_are_said(counts: anndata.AnnData) -> None:

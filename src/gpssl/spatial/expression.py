@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
 
 from ..progress import Progress
 from ..sources import Part, Rows, open_rows
 from ..threads import one_blas_thread
-from .fields import check_anndata, column, listed, numbers, slice_codes, some
+from .fields import check_anndata, check_writable, column, listed, numbers, slice_codes, some
 from .variable_genes import GeneMoments, highly_variable
 
 Array = NDArray[np.float64]
@@ -24,6 +25,11 @@ Array = NDArray[np.float64]
 N_COMPS = 20
 """The paper's number of principal components."""
 N_TOP_GENES = 2000
+MOST_GENES = 8000
+"""Their covariance is held as a whole."""
+FEWEST_SPOTS = 3
+MADE_HERE = "gpssl"
+"""Entry of `uns["pca"]` that says how components were made, if they were made here with genes chosen here."""
 
 
 class Expression(NamedTuple):
@@ -45,17 +51,19 @@ class Scale(NamedTuple):
     """How values become log-expression."""
 
     are_counts: bool
-    target: float
+    target: float = 1.0
     """The total that each spot's counts are scaled to: the median total."""
+    unit: float = 1.0
+    """Of values that were logged before: the natural logarithm of their base."""
 
     def normalise(self, X: NDArray[Any]) -> Array:
         """Counts c_ng become t·c_ng / Σ_g c_ng; what was logged before is taken back to that. [n, genes]"""
-        return X * self._factor(X) if self.are_counts else np.expm1(X, dtype=np.float64)
+        return X * self._factor(X) if self.are_counts else np.expm1(self.unit * X.astype(np.float64))
 
     def log(self, X: NDArray[Any], genes: NDArray[Any]) -> Array:
         """The logarithm of one plus that, of some genes. [n, genes]"""
         chosen = X[:, genes].astype(np.float64)
-        return np.log1p(chosen * self._factor(X)) if self.are_counts else chosen
+        return np.log1p(chosen * self._factor(X)) if self.are_counts else self.unit * chosen
 
     def _factor(self, X: NDArray[Any]) -> Array:
         return self.target / X.sum(axis=1, keepdims=True, dtype=np.float64)
@@ -74,21 +82,29 @@ def expression_scores(
 ) -> Array:
     """What stands for a spot's expression: `obsm[use_rep]`, else the first of `obsm["X_pca"]`, which are made where missing. [n, P]
 
-    They are made again, and replaced, where a layer or genes are named. As scanpy's `pca` does, this writes `obsm["X_pca"]`, `varm["PCs"]`,
-    `uns["pca"]` and, if genes had to be chosen, `var["highly_variable"]`.
+    They are made again, and replaced, where a layer or genes are named, and where they were made here in another way. As scanpy's `pca`
+    does, this writes `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and, if genes had to be chosen, `var["highly_variable"]`.
     """
-    check_anndata(adata)
+    check_writable(adata)
     if use_rep is not None:
         return numbers(adata, use_rep)
-    if layer is None and mask_var is None and "X_pca" in adata.obsm:
+    way = {"n_comps": n_comps, "n_top_genes": n_top_genes, "layer": layer or "X", "batch_key": batch_key or ""}
+    made_here = adata.uns.get("pca", {}).get(MADE_HERE)
+    if "X_pca" in adata.obsm and mask_var is None and (made_here == way if made_here else layer is None):
         return numbers(adata, "X_pca")[:, :n_comps]
+    if mask_var is None and "highly_variable" in adata.var and not made_here:
+        mask_var = "highly_variable"
     found = principal_components(
         adata, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps, verbose=verbose
     )
-    if mask_var is None and "highly_variable" not in adata.var:
+    if mask_var is None:
         adata.var["highly_variable"] = found.used
     adata.obsm["X_pca"], adata.varm["PCs"] = found.scores, found.loadings
-    adata.uns["pca"] = {"variance": found.variance, "variance_ratio": found.variance_ratio}
+    adata.uns["pca"] = {
+        "variance": found.variance,
+        "variance_ratio": found.variance_ratio,
+        **({MADE_HERE: way} if mask_var is None else {}),
+    }
     return found.scores
 
 
@@ -105,10 +121,11 @@ def principal_components(
     """Principal components of log-normalised expression: four passes over the spots, and at no time more than some of them in memory.
 
     Whole numbers are counts, and are normalised and logged. Other values are taken as they are where `uns["log1p"]` says that scanpy logged
-    them. Without `mask_var` the genes are those of `var["highly_variable"]`, or found as scanpy's flavour "seurat" does, in each slice
-    where there are several.
+    them. Without `mask_var`, genes are chosen as scanpy's flavour "seurat" does, in each slice where there are several.
     """
     rows = open_matrix(adata, layer)
+    if adata.n_obs < FEWEST_SPOTS:
+        raise ValueError(f"There are {adata.n_obs} spots: principal components need at least {FEWEST_SPOTS}.")
     scale = find_scale(adata, rows)
     used = _genes(adata, rows, scale, mask_var, batch_key, n_top_genes, verbose=verbose)
     n_comps = min(n_comps, rows.count() - 1, int(used.sum()))
@@ -117,8 +134,9 @@ def principal_components(
         moments = rows.reduce(partial(_second_moments, scale=scale, used=used), _add, progress=progress)
         total, mean = moments[0], moments[1] / moments[0]
         covariance = (moments[2] - total * np.outer(mean, mean)) / (total - 1)
-        eigenvalues, vectors = np.linalg.eigh(covariance)
-    variance, directions = eigenvalues[::-1][:n_comps], _fix_signs(vectors[:, ::-1][:, :n_comps])
+        last = len(covariance) - 1
+        eigenvalues, vectors = eigh(covariance, subset_by_index=[last - n_comps + 1, last])
+    variance, directions = eigenvalues[::-1], _fix_signs(vectors[:, ::-1])
     scores = np.asarray(rows.map(partial(_project, scale=scale, used=used, mean=mean, directions=directions), (None, n_comps)))
     loadings = np.zeros((len(used), n_comps))
     loadings[used] = directions
@@ -155,12 +173,14 @@ def find_scale(adata: Any, rows: Rows) -> Scale:
     total, lowest, whole = np.asarray(rows.map(_look_at, (None, 3))).T
     if not whole.all():
         if "log1p" in adata.uns and lowest.min() >= 0:
-            return Scale(are_counts=False, target=1.0)
+            base = adata.uns["log1p"].get("base")
+            return Scale(are_counts=False, unit=1.0 if base is None else float(np.log(base)))
         spot = adata.obs_names[int(np.argmin(whole))]
         raise ValueError(
             f"Some values are not whole numbers (spot {spot!r} has one), so these are not counts. Pass layer=... with the raw counts, or "
-            'use_rep="X_pca" where principal components are there. If they were normalised and logged elsewhere than in scanpy, set '
-            'adata.uns["log1p"] = {}; counts that a correction made fractional can be rounded.'
+            'use_rep="X_pca" where principal components are there; adata.raw.to_adata() may have better values than a scaled X. If they '
+            'were normalised and logged, but scanpy did not note it, set adata.uns["log1p"] = {"base": None}. Counts that a correction '
+            "made fractional can be rounded."
         )
     if lowest.min() < 0:
         spot = adata.obs_names[int(np.argmin(lowest))]
@@ -183,28 +203,26 @@ def _genes(
     adata: Any, rows: Rows, scale: Scale, mask_var: str | ArrayLike | None, batch_key: str | None, n_top_genes: int, *, verbose: bool
 ) -> NDArray[np.bool_]:
     """Those that principal components are made of. [genes]"""
-    if mask_var is None and "highly_variable" not in adata.var:
+    if mask_var is None:
         if adata.n_vars <= n_top_genes:
             return np.ones(adata.n_vars, dtype=bool)
         codes, n_slices = slice_codes(adata, batch_key)
         progress = Progress("variable genes", rows.n_rows, enabled=verbose, unit="spots")
         by_slice = partial(_gene_moments, scale=scale, n_slices=n_slices)
-        moments = rows.weighted(codes.astype(np.float64)).reduce(by_slice, _add, progress=progress)
+        moments = rows.weighted((1 + codes).astype(np.float64)).reduce(by_slice, _add, progress=progress)
         return highly_variable([GeneMoments(*sums) for sums in zip(*moments, strict=True)], n_top_genes)
-    name = "highly_variable" if mask_var is None else mask_var
-    if isinstance(name, str):
-        name = column(adata.var, name, "mask_var", "var")
-    mask = np.asarray(name)
+    named = f'var["{mask_var}"]' if isinstance(mask_var, str) else "mask_var"
+    mask = np.asarray(column(adata.var, mask_var, "mask_var", "var") if isinstance(mask_var, str) else mask_var)
     if mask.dtype != bool or mask.shape != (adata.n_vars,):
-        raise ValueError(f"mask_var must be one boolean for each of the {adata.n_vars} genes, got {mask.dtype} of shape {mask.shape}.")
-    if mask.sum() < 2:
-        raise ValueError(f"mask_var leaves {mask.sum()} genes: principal components need at least 2.")
+        raise ValueError(f"{named} must be one boolean for each of the {adata.n_vars} genes, got {mask.dtype} of shape {mask.shape}.")
+    if not 2 <= mask.sum() <= MOST_GENES:
+        raise ValueError(f"{named} leaves {mask.sum()} genes: principal components are made of 2 to {MOST_GENES:,}.")
     return mask
 
 
 def _gene_moments(part: Part, *, scale: Scale, n_slices: int) -> tuple[Array, Array, Array]:
-    """Spots, sums and sums of squares of normalised counts in each slice. The part's weights are the numbers of slices."""
-    values, codes = scale.normalise(part.rows), part.weight.astype(np.intp)
+    """Spots, sums and sums of squares of normalised counts in each slice. The part's weights are the numbers of slices, from 1."""
+    values, codes = scale.normalise(part.rows), part.weight.astype(np.intp) - 1
     member = np.eye(n_slices)[codes].T
     return member.sum(axis=1), member @ values, member @ values**2
 

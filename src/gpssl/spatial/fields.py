@@ -13,8 +13,17 @@ Array = NDArray[np.float64]
 
 def check_anndata(adata: Any) -> None:
     """A sentence for anything else."""
-    if type(adata).__name__ != "AnnData":
+    if not any(kind.__name__ == "AnnData" for kind in type(adata).__mro__):
         raise TypeError(f"Expected AnnData, got {type(adata).__name__}. gpssl.spatial.read_visium reads a Space Ranger folder into one.")
+
+
+def check_writable(adata: Any) -> None:
+    """AnnData that fields can be written to: a view becomes an object of its own, as scanpy's functions make it."""
+    check_anndata(adata)
+    if adata.is_view:
+        if adata.isbacked:
+            raise ValueError("This is a part of an AnnData in a file, to which nothing can be added: take adata[...].to_memory().")
+        adata._init_as_actual(adata.copy())
 
 
 def column(table: Any, name: str, argument: str, where: str) -> Any:

@@ -42,7 +42,8 @@ def normalised_dispersions(moments: GeneMoments) -> Array:
     """log(variance / mean), standardised among genes of a similar log(1 + mean); NaN for genes without counts. [genes]"""
     pandas = need("pandas")
     mean = moments.total / moments.n_spots
-    variance = (moments.squared / moments.n_spots - mean**2) * moments.n_spots / (moments.n_spots - 1)
+    # A slice of one spot has no variance, and no say.
+    variance = (moments.squared / moments.n_spots - mean**2) * moments.n_spots / max(moments.n_spots - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         dispersion = np.log(np.where(variance > 0, variance, np.nan) / np.where(mean > 0, mean, 1e-12))
     table = pandas.DataFrame({"dispersion": dispersion, "bin": pandas.cut(np.log1p(mean), bins=N_BINS)})
