@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..validation import check_number
 from .archetypal import find_archetypes
 from .expression import expression_scores
-from .fields import check_anndata
+from .fields import check_writable
 from .packages import need
 from .signatures import Signatures, find_signatures, signature_scores
 
@@ -61,8 +61,9 @@ def pure_spots(
     As Starfysh does (He et al., 2024), in three steps. Archetypal analysis finds the corners of the cloud of spots in principal components
     of expression: mixtures of cell types lie inside, pure spots at the corners. Each type gets the archetype whose nearest spots express
     its markers most, one-to-one, such that the sum of these scores is largest. A spot is labelled with a type if it is among the `n_spots`
-    nearest to the type's archetype, nearer than to any other type's, and expresses the markers of this type more than those of the others
-    and more than spots do on average: both kinds of evidence have to agree.
+    nearest to the type's archetype (if to those of several types, the nearer one counts) and expresses the markers of this type more than
+    those of the others and more than spots do on average: both kinds of evidence have to agree. A type whose archetype does not express
+    its markers gets no label.
 
     The confidence of a label is a product of three numbers between 0 and 1,
 
@@ -113,10 +114,12 @@ def pure_spots(
     >>> adata.obs["pure_label"].value_counts().to_dict()
     {'one': 10, 'other': 10}
     """
-    check_anndata(adata)
+    check_writable(adata)
     found = find_signatures(signatures, adata.var_names)
     n_archetypes, n_spots = _check_numbers(n_archetypes, n_spots, adata.n_obs, len(found.types))
     scores = signature_scores(adata, found, layer=layer)
+    if use_rep is None and layer is None and mask_var is None and "X_pca" in adata.obsm and adata.obsm["X_pca"].shape[1] >= n_archetypes:
+        use_rep = "X_pca"  # however many there are: replacing them would take `embed` by surprise
     expression = expression_scores(adata, use_rep=use_rep, layer=layer, mask_var=mask_var, batch_key=batch_key)
     archetypes = find_archetypes(expression, n_archetypes, random_state=random_state)
     distances = archetypes.distances()
@@ -149,8 +152,11 @@ def match_archetypes(scores: Array, near: NDArray[np.intp]) -> Matching:
 def _label(shares: Array, distances: Array, matching: Matching, scores: Array, near: NDArray[np.intp]) -> Labels:
     """The nearest archetype's type, for spots that are near one and whose own markers agree."""
     n, n_types = scores.shape
+    # An archetype without the markers of its type is of something else.
+    expressed = matching.scores[matching.archetypes, np.arange(n_types)] > 0
     chosen = np.full((n, n_types), np.inf)
-    for t, k in enumerate(matching.archetypes):
+    for t in np.flatnonzero(expressed):
+        k = matching.archetypes[t]
         chosen[near[:, k], t] = distances[near[:, k], k]
     nearest = chosen.argmin(axis=1)
     agrees = (scores.argmax(axis=1) == nearest) & (scores.max(axis=1) > 0)
