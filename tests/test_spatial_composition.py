@@ -72,9 +72,36 @@ def test_marks_of_unlabelled_spots(adata: anndata.AnnData) -> None:
     codes = adata.obs["known"].cat.codes
     adata.obs["numbers"] = codes
     adata.obs["text"] = adata.obs["known"].astype(object).where(adata.obs["known"].notna(), "not known")
-    for key, unlabeled in (("numbers", None), ("text", "not known")):
+    adata.obs["fractions"] = codes.where(codes >= 0)
+    adata.obs["empty"] = adata.obs["text"].replace("not known", "")
+    for key, unlabeled in (("numbers", None), ("text", "not known"), ("fractions", None), ("empty", None)):
         composition(adata, key, n_draws=5, unlabeled=unlabeled)
         np.testing.assert_allclose(adata.obsm["gpssl_proba"], expected, atol=1e-12)
+
+
+def test_whole_numbers_stay_whole_and_all_categories_stay(adata: anndata.AnnData) -> None:
+    codes = adata.obs["known"].cat.codes
+    adata.obs["fractions"] = codes.where(codes >= 0)
+    composition(adata, "fractions", n_draws=3)
+    assert list(adata.obsm["gpssl_proba"].columns) == ["0", "1", "2", "3"]
+    adata.obs["known"] = adata.obs["known"].cat.add_categories(["absent"])
+    composition(adata, "known", n_draws=3)
+    assert list(adata.obs["gpssl_label"].cat.categories) == sorted(["absent", *adata.obsm["gpssl_proba"].columns])
+
+
+def test_rare_type_does_not_keep_others_from_being_judged(adata: anndata.AnnData) -> None:
+    first = adata.obs["cell_type"].iloc[0]
+    rare = (adata.obs["known"] == first) & (np.cumsum(adata.obs["known"] == first) > 1)
+    adata.obs["known"] = adata.obs["known"].mask(rare)
+    assert adata.obs["known"].value_counts()[first] == 1
+    composition(adata, "known", n_draws=3, max_risk=0.3)
+    assert adata.obs["gpssl_accepted"].any()
+
+
+def test_without_places_each_spot_is_judged_alone(adata: anndata.AnnData) -> None:
+    embed(adata, spatial_key=None)
+    composition(adata, "known", n_draws=3, max_risk=0.3)
+    assert adata.obs["gpssl_accepted"].any()
 
 
 def test_any_head_will_do(adata: anndata.AnnData) -> None:
@@ -114,6 +141,8 @@ def test_what_does_not_fit_is_said(adata: anndata.AnnData) -> None:
         composition(adata, "nothing")
     with pytest.raises(ValueError, match="label_key='typo' is no column of obs; the columns are 'cell_type'"):
         composition(adata, "typo")
+    with pytest.raises(ValueError, match=r"unlabeled='unknow' does not occur in obs\['known'\], which has"):
+        composition(adata, "known", unlabeled="unknow")
     with pytest.raises(ValueError, match="only one class"):
         composition(adata, "one")
     with pytest.raises(ValueError, match=r"call gpssl\.spatial\.embed"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ from ..progress import announce
 from ..selective import risk_controlled_threshold
 from .blocks import spatial_blocks
 from .embedding import Fitted, representation
-from .fields import check_anndata, column
+from .fields import check_writable, column, listed
 from .packages import need
 
 Array = NDArray[np.float64]
 
 N_FOLDS = 5
+NO_TYPE = ("", "nan", "-1")
+"""What tables have in the place of a missing type."""
 
 
 def composition(
@@ -46,7 +49,8 @@ def composition(
     adata
         After `embed`.
     label_key
-        Column of `obs` with the types, missing (or −1) at unlabelled spots: what `pure_spots` writes, or a pathologist's annotation.
+        Column of `obs` with the types, missing (NaN, None, "", "nan" or −1) at unlabelled spots: what `pure_spots` writes, or the
+        annotation of a pathologist.
     key
         The `key_added` of `embed`.
     head
@@ -57,10 +61,10 @@ def composition(
         A type that means "not known", such as "undetermined": its spots count as unlabelled.
     max_risk
         The share of wrong labels allowed among accepted ones: others are abstained on. The threshold is found on labelled spots that
-        were held out block by block, and holds with probability `confidence` for spots like the labelled ones. Mixed spots are less
-        certain than pure ones, and less often accepted; the guarantee is not for them.
+        were held out block by block, and holds where labelled spots are a random sample of those that it is used on. No promise covers the
+        others: mixed spots where pure ones were labelled, or regions unlike any that has labels. There, expect more errors.
     confidence
-        See `max_risk`.
+        With which the threshold is found, see `gpssl.selective.risk_controlled_threshold`.
     random_state
         Seed of draws and heads.
     verbose
@@ -100,7 +104,7 @@ def composition(
         threshold = _threshold(adata, model, fitted, labels, max_risk, confidence, key)
         accepted = proba.max(axis=1) > threshold
         facts |= {"max_risk": max_risk, "confidence": confidence, "threshold": threshold}
-    _write(adata, key, classifier.classes_, proba, std)
+    _write(adata, key, classifier.classes_, _categories(adata.obs[label_key], classifier.classes_), proba, std)
     adata.obs.drop(columns=[f"{key}_accepted"], errors="ignore", inplace=True)
     if accepted is not None:
         adata.obs[f"{key}_accepted"] = accepted
@@ -109,10 +113,12 @@ def composition(
 
 def _labels(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
     """Types as text, None where there is none. [n]"""
-    check_anndata(adata)
+    check_writable(adata)
     values = column(adata.obs, label_key, "label_key", "obs")
-    missing = values.isna().to_numpy() | values.astype(str).isin(["-1", "-1.0", *([] if unlabeled is None else [unlabeled])]).to_numpy()
-    labels: NDArray[Any] = values.astype(str).to_numpy().astype(object)
+    labels = np.array([_name(value) for value in values.astype(object)], dtype=object)
+    if unlabeled is not None and unlabeled not in labels:
+        raise ValueError(f"unlabeled={unlabeled!r} does not occur in obs[{label_key!r}], which has {listed(values.dropna().unique())}.")
+    missing = values.isna().to_numpy() | np.isin(labels, [*NO_TYPE, *([] if unlabeled is None else [unlabeled])])
     labels[missing] = None
     if missing.all():
         raise ValueError(
@@ -120,6 +126,11 @@ def _labels(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
             "gpssl.spatial.pure_spots(adata, signatures) do it."
         )
     return labels
+
+
+def _name(value: Any) -> str:
+    """As text; whole numbers that pandas turned into fractions, because some were missing, as whole numbers."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -139,10 +150,14 @@ def _threshold(
         groups = np.arange(len(known))
     classes = np.unique(types)
     proba = np.full((len(known), len(classes)), np.nan)
-    n_folds = min(N_FOLDS, len(np.unique(groups)), int(np.unique(types, return_counts=True)[1].min()))
+    n_folds = min(N_FOLDS, len(np.unique(groups)))
     if n_folds < 2:
-        raise ValueError("max_risk needs at least two labelled spots of each type, in two places: one to learn from, one to judge by.")
-    for training, held_out in StratifiedGroupKFold(n_folds).split(rows, types, groups):
+        raise ValueError("max_risk needs labelled spots in at least two places: one to learn from, one to judge by.")
+    with warnings.catch_warnings():
+        # A type with fewer spots than folds is missing from some: its spots then count as errors.
+        warnings.filterwarnings("ignore", "The least populated class")
+        folds = list(StratifiedGroupKFold(n_folds).split(rows, types, groups))
+    for training, held_out in folds:
         if len(np.unique(types[training])) > 1:
             classifier = clone(model).fit(rows[training], types[training])
             proba[held_out] = 0.0
@@ -151,9 +166,15 @@ def _threshold(
     return risk_controlled_threshold(types[judged], proba[judged], max_risk, confidence, labels=classes)
 
 
-def _write(adata: Any, key: str, classes: NDArray[Any], proba: Array, std: Array) -> None:
+def _categories(values: Any, classes: NDArray[Any]) -> list[str]:
+    """All types of the column, sorted, also those without a labelled spot: a type then has the same colour in all pictures."""
+    known = values.cat.categories if hasattr(values, "cat") else []
+    return sorted({*classes, *(_name(category) for category in known)} - set(NO_TYPE))
+
+
+def _write(adata: Any, key: str, classes: NDArray[Any], categories: list[str], proba: Array, std: Array) -> None:
     pandas = need("pandas")
     adata.obsm[f"{key}_proba"] = pandas.DataFrame(proba, index=adata.obs_names, columns=classes)
     adata.obsm[f"{key}_proba_std"] = pandas.DataFrame(std, index=adata.obs_names, columns=classes)
-    adata.obs[f"{key}_label"] = pandas.Categorical(classes[proba.argmax(axis=1)], categories=classes)
+    adata.obs[f"{key}_label"] = pandas.Categorical(classes[proba.argmax(axis=1)], categories=categories)
     adata.obs[f"{key}_confidence"] = proba.max(axis=1)
