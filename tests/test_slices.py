@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,3 +104,10 @@ def test_blocks_of_a_section_are_labelled_as_a_whole(monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(np.sort([*problem.labelled, *problem.test]), known)
     by_spot = labelled_section("any", 3, QUICK, by_block=False)
     assert len(by_spot.labelled) == round(0.3 * len(known))
+
+
+@pytest.mark.skipif("GPSSL_DATA" not in os.environ, reason="GPSSL_DATA is not set")
+@pytest.mark.parametrize("data", ["H1_random", "H1_blocks", "G2_random", "G2_blocks"])
+def test_certainty_tells_wrong_labels_of_sections_from_right_ones(data: str) -> None:
+    found = [spatial.run(Task(data, split, "GPSSL-full, modalities"), Plan())["scores"]["AUROC of errors"] for split in range(2)]
+    assert np.mean(found) > 0.7

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from ..datasets import load_her2st, load_pbmc3k
 from ..spatial import fit_cells, pure_spots, simulate, simulate_reference, spatial_blocks
 from ..spatial.expression import expression_scores
-from ..spatial.modalities import Modalities, gather
+from ..spatial.modalities import DECIMALS, Modalities, gather
 from .plan import Plan
 from .splits import split_seed
 
@@ -69,7 +69,8 @@ class Slice:
 
     def rows(self) -> Array:
         """Principal components and coordinates side by side, each with standard deviation 1: the paper's input. [n, 22]"""
-        return StandardScaler().fit_transform(np.hstack([expression_scores(self.adata), self.adata.obsm["spatial"]]))
+        columns = np.hstack([expression_scores(self.adata), self.adata.obsm["spatial"]])
+        return StandardScaler().fit_transform(columns).round(DECIMALS)
 
 
 @cache

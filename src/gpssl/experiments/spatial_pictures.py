@@ -48,7 +48,7 @@ def _curves(records: Sequence[Record]) -> dict[str, Any]:
 def _simulated(plan: Plan, *, made_up: bool) -> dict[str, Any]:
     """Truth and estimate on the first slice, as `embed` and `composition` do it with the paper's number of dimensions."""
     problem = simulated_slice(0, plan, made_up=made_up, found=False)
-    adata = problem.adata
+    adata = problem.adata.copy()  # it is kept for other methods
     adata.obs["label"] = [label or None for label in problem.labels]
     embed(adata, N_COMPONENTS)
     composition(adata, "label")

@@ -33,4 +33,6 @@ def _tiles(places: NDArray[np.float64], n_blocks: int) -> NDArray[np.intp]:
     low, extent = places.min(axis=0), np.ptp(places, axis=0)
     side = np.sqrt(extent.prod() / n_blocks) or extent.max() / n_blocks or 1.0
     counts = np.maximum(1, np.rint(extent / side))
+    longer = counts.argmax()
+    counts[longer] = max(1, min(counts[longer], round(n_blocks / counts[1 - longer])))  # a thin slice is cut across only
     return np.minimum((places - low) / np.where(extent > 0, extent, 1.0) * counts, counts - 1).astype(np.intp)

@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from ..estimator import GPSSL
 from ..validation import check_number
 from .expression import N_COMPS, N_TOP_GENES, expression_scores
+from .fields import check_writable, listed
 from .modalities import COMBINATIONS, Combine, Modalities, gather
 
 Array = NDArray[np.float64]
 
 RESIDUAL_TOLERANCE = 1e-3
 """Expression has many small directions: the last of them would take twice the inducing points, and change nothing that can be seen."""
+SAME = 1e-3
+"""Of the largest value: another machine may round otherwise."""
 IMAGE_KEY = "image"
 """Where `read_visium` and `image_features` put the colours."""
 
@@ -102,6 +105,11 @@ def embed(
     """
     if combine not in COMBINATIONS:
         raise ValueError(f"combine must be one of {', '.join(map(repr, COMBINATIONS))}, got {combine!r}.")
+    if weights is not None and (combine == "concatenate" or not isinstance(weights, Mapping)):
+        raise ValueError('weights is a number for each modality, such as {"expression": 2, "place": 1}, with combine="sum" or "product".')
+    _check_key(adata, key_added)
+    check_number("random_state", random_state, Integral, at_least=0)
+    check_number("max_inducing", max_inducing, Integral, at_least=1)
     check_number("n_comps", n_comps, Integral, at_least=1)
     check_number("n_top_genes", n_top_genes, Integral, at_least=2)
     check_number("neighborhood", neighborhood, Real, above=0)
@@ -132,9 +140,11 @@ def embed(
         "max_inducing": max_inducing,
         "random_state": random_state,
     }
+    optional = ("weights", "n_comps", "batch_key", "spatial_key", "image_key")
     # No file format of AnnData's has a value for "nothing".
-    kept = {name: value for name, value in params.items() if value is not None}
+    kept = {name: value for name, value in params.items() if value is not None or name not in optional}
     fitted = fit(adata, kept, verbose=verbose)
+    _forget_composition(adata, key_added)
     adata.obsm[f"X_{key_added}"] = fitted.ssl.transform(fitted.rows)
     adata.obsm[f"X_{key_added}_std"] = fitted.ssl.std(fitted.rows)
     adata.uns[key_added] = {
@@ -143,6 +153,21 @@ def embed(
         "temperature": fitted.ssl.temperature_,
         "n_inducing": len(fitted.ssl.inducing_points_),
     }
+
+
+def _check_key(adata: Any, key: str) -> None:
+    """Results of other functions are not written over."""
+    check_writable(adata)
+    if key in adata.uns and "n_inducing" not in adata.uns[key]:
+        raise ValueError(f"uns[{key!r}] is there already, and not from embed: choose another key_added.")
+
+
+def _forget_composition(adata: Any, key: str) -> None:
+    """What `composition` wrote belongs to the representation that is replaced."""
+    for name in (f"{key}_proba", f"{key}_proba_std"):
+        adata.obsm.pop(name, None)
+    adata.obs.drop(columns=[f"{key}_{what}" for what in ("label", "confidence", "accepted")], errors="ignore", inplace=True)
+    adata.uns.pop(f"{key}_composition", None)
 
 
 class Fitted(NamedTuple):
@@ -155,10 +180,21 @@ class Fitted(NamedTuple):
 
 
 def representation(adata: Any, *, key: str = "gpssl") -> Fitted:
-    """The posterior that `embed` found, found again from the fields of `adata`: for draws, or for rows of your own."""
-    if key not in adata.uns or "params" not in adata.uns[key]:
-        raise ValueError(f"There is no uns[{key!r}] with parameters: call gpssl.spatial.embed(adata, key_added={key!r}) first.")
-    return fit(adata, adata.uns[key]["params"], verbose=False)
+    """The posterior that `embed` found, found again from the fields of `adata`: for draws, or for rows of your own.
+
+    An error if it is not the same any more, because a field was replaced or spots were removed.
+    """
+    if key not in adata.uns or "n_inducing" not in adata.uns[key]:
+        raise ValueError(f"There is no uns[{key!r}] from embed: call gpssl.spatial.embed(adata, key_added={key!r}) first.")
+    fitted = fit(adata, adata.uns[key]["params"], verbose=False)
+    before, now = adata.obsm[f"X_{key}"], fitted.ssl.transform(fitted.rows)
+    if before.shape != now.shape or np.abs(before - now).max() > SAME * np.abs(now).max():
+        used = [adata.uns[key]["params"].get(name) for name in ("use_rep", "spatial_key", "image_key")]
+        raise ValueError(
+            f"obsm['X_{key}'] is not what the fields give now: {listed(filter(None, used))} of obsm changed since embed, or spots were "
+            f"removed. Call gpssl.spatial.embed(adata, key_added={key!r}) again."
+        )
+    return fitted
 
 
 def fit(adata: Any, params: Mapping[str, Any], *, verbose: bool) -> Fitted:
