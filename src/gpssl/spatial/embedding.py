@@ -65,7 +65,8 @@ def embed(
     weights
         One for each of "expression", "place" and, with an image, "colour"; by default all count alike.
     neighborhood
-        Lengthscales come from the distance to the ⌊n / neighborhood⌋-th neighbour: larger values give shorter lengthscales.
+        Lengthscales are twice the distance to the ⌊n / neighborhood⌋-th neighbour: larger values give shorter lengthscales, and a standard
+        deviation that rises at edges and holes which the default bridges.
     temperature
         τ of `GPSSL`.
     use_rep
