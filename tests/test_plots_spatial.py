@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from gpssl.plots import plot_composition, plot_dimensions, plot_histology, plot_labels, plot_spots, plot_types
 from gpssl.plots.figures import COLORS, new_figure
 from gpssl.plots.plane import ColorScale
-from gpssl.plots.spots import UNLABELLED_COLOR, class_colors, spacing
+from gpssl.plots.spot_fields import class_colors
+from gpssl.plots.spots import UNLABELLED_COLOR, spacing
 
 Array = NDArray[np.float64]
 

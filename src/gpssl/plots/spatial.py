@@ -11,21 +11,17 @@ from numpy.typing import NDArray
 from ..spatial.fields import column, listed
 from .figures import MAX_DIMENSIONS, choose_dimensions, dimension_name, new_figure
 from .plane import ColorScale
+from .spot_fields import TISSUE, Classes, classes_of, find_picture, places_of
 from .spots import (
     BAR_WIDTH,
-    TISSUE,
     TITLE_HEIGHT,
-    Classes,
     add_circles,
     add_key,
     axis_name,
-    classes_of,
     draw_spots,
-    find_picture,
     height_over_width,
     key_width,
     new_panel,
-    places_of,
     prepare,
     spacing,
 )

@@ -1,0 +1,116 @@
+"""What pictures of spots need from AnnData: places, the image behind them, and classes or numbers with their colours."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..spatial.fields import check_anndata, listed
+from ..spatial.packages import need
+from .figures import COLORS
+
+Array = NDArray[np.float64]
+
+TISSUE = "spatial"
+
+FIRST_CALL = {
+    "tsne": "call scanpy.tl.tsne(adata) first",
+    "umap": "call scanpy.pp.neighbors(adata) and scanpy.tl.umap(adata) first",
+    "pca": "call scanpy.pp.pca(adata) first",
+    "spatial": "readers such as gpssl.spatial.read_visium put the places of the spots there",
+}
+
+
+class Picture(NamedTuple):
+    """The histology image, and how many of its pixels make a unit of the spots' coordinates."""
+
+    pixels: NDArray[Any]
+    scale: float
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom and top edge in the coordinates of the spots, y downwards."""
+        height, width = self.pixels.shape[:2]
+        return -0.5 / self.scale, (width - 0.5) / self.scale, (height - 0.5) / self.scale, -0.5 / self.scale
+
+
+class Classes(NamedTuple):
+    """Spots by class."""
+
+    names: list[str]
+    codes: NDArray[np.intp]
+    """−1 for none. [n]"""
+    colors: list[Any]
+    """One for each name."""
+
+
+def places_of(adata: Any, basis: str) -> Array:
+    """The first two columns of a field of `obsm`. [n, 2]"""
+    check_anndata(adata)
+    name = basis.removeprefix("X_")
+    found = [key for key in (basis, name, f"X_{name}") if key in adata.obsm]
+    if not found:
+        advice = FIRST_CALL.get(name, "name a field of obsm")
+        raise ValueError(f"There is no obsm[{basis!r}] to draw the spots in; obsm has {listed(adata.obsm)}: {advice}.")
+    places = np.asarray(adata.obsm[found[0]], dtype=np.float64)
+    if places.ndim != 2 or places.shape[1] < 2 or not np.isfinite(places[:, :2]).all():
+        raise ValueError(f"obsm[{found[0]!r}] must be two finite coordinates for each spot, got shape {places.shape}.")
+    return places[:, :2]
+
+
+def find_picture(adata: Any, library_id: str | None = None) -> Picture | None:
+    """The image of `uns["spatial"]`, as scanpy keeps it: the finer one that is there."""
+    check_anndata(adata)
+    libraries = adata.uns.get(TISSUE, {})
+    if library_id is not None and library_id not in libraries:
+        raise ValueError(f'library_id={library_id!r} is not in uns["spatial"], which has {listed(libraries)}.')
+    if library_id is None and len(libraries) != 1:
+        return None
+    library = libraries[next(iter(libraries)) if library_id is None else library_id]
+    for fineness in ("hires", "lowres"):
+        if fineness in library.get("images", {}):
+            return Picture(np.asarray(library["images"][fineness]), float(library["scalefactors"][f"tissue_{fineness}_scalef"]))
+    return None
+
+
+def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:
+    """The classes or numbers of a column of `obs`, or of what was given for each spot."""
+    check_anndata(adata)
+    pandas = need("pandas")
+    if isinstance(color, str):
+        if color not in adata.obs:
+            raise ValueError(f"color={color!r} is no column of obs; the columns are {listed(adata.obs.columns)}.")
+        values = adata.obs[color]
+    else:
+        values = pandas.Series(color) if not hasattr(color, "dtype") or np.ndim(color) == 1 else pandas.Series(np.ravel(color))
+    if len(values) != adata.n_obs:
+        raise ValueError(f"There are {adata.n_obs} spots and {len(values)} values: pass one for each spot, or the name of a column of obs.")
+    kind = pandas.api.types
+    if kind.is_numeric_dtype(values.dtype) and not kind.is_bool_dtype(values.dtype):
+        return np.asarray(values, dtype=np.float64)
+    return classes_of(values, adata.uns.get(f"{color}_colors") if isinstance(color, str) else None)
+
+
+def classes_of(values: Any, colors: Any = None) -> Classes:
+    """The classes of a pandas Series, with their colours: those given or, where they do not fit, those of the house.
+
+    The latter go by the names in alphabetical order, so that a class looks the same in a column that has its classes in another order.
+    """
+    categories = values.astype("category").cat
+    names = [str(name) for name in categories.categories]
+    if colors is None or len(colors) < len(names):
+        colors = [color for _, color in sorted(zip(np.argsort(names, kind="stable"), class_colors(len(names)), strict=True))]
+    return Classes(names, categories.codes.to_numpy().astype(np.intp), list(colors[: len(names)]))
+
+
+def class_colors(n: int) -> list[Any]:
+    """Colours that are told apart: Okabe and Ito's as far as they go, then matplotlib's twenty, then a rainbow."""
+    from matplotlib import colormaps
+
+    if n <= len(COLORS):
+        return list(COLORS[:n])
+    if n <= 20:
+        return [colormaps["tab20"](k) for k in range(n)]
+    return [colormaps["turbo"](k / (n - 1)) for k in range(n)]
