@@ -17,6 +17,7 @@ from gpssl.plots.figures import COLORS, new_figure
 from gpssl.plots.plane import ColorScale
 from gpssl.plots.spot_fields import class_colors
 from gpssl.plots.spots import UNLABELLED_COLOR, spacing
+from gpssl.spatial import image_features
 
 Array = NDArray[np.float64]
 
@@ -128,10 +129,42 @@ def test_spacing_is_that_of_neighbours() -> None:
 def test_the_image_is_under_the_spots_in_their_coordinates(adata: anndata.AnnData) -> None:
     ax: Any = plot_spots(with_image(adata), "type")
     (image,) = ax.images
-    assert image.get_extent() == [-2.0, 318.0, 238.0, -2.0]  # pixel (0, 0) covers 4 × 4 units and has its middle at the origin
+    assert image.get_extent() == [0.0, 320.0, 240.0, 0.0]  # pixel (0, 0) covers [0, 4] × [0, 4]
     assert image.zorder < ax.collections[0].zorder
     assert not plot_spots(adata, "type", image=False).images
     assert not plot_spots(adata, "type", basis="tsne").images
+
+
+def test_a_pixel_is_drawn_where_its_colour_is_taken_from(adata: anndata.AnnData) -> None:
+    image = np.zeros((60, 80, 3))
+    row, column = 30, 35
+    image[row, column] = 1.0
+    with_image(adata).uns["spatial"]["one"]["images"]["hires"] = image
+    x = y = np.arange(100.0, 180.0, 0.5) + 0.25
+    places = np.array([(u, v) for v in y for u in x])
+    finely = anndata.AnnData(np.ones((len(places), 1), dtype=np.float32), obsm={"spatial": places}, uns=adata.uns)
+    image_features(finely, radius=0.1)
+    ax: Any = plot_histology(adata)
+    left, right, bottom, top = ax.images[0].get_extent()
+    width, height = (right - left) / 80, (bottom - top) / 60
+    drawn = (places >= (left + column * width, top + row * height)) & (places <= (left + (column + 1) * width, top + (row + 1) * height))
+    np.testing.assert_array_equal(finely.obsm["image"]["red"] == 1.0, drawn.all(axis=1))
+    assert drawn.all(axis=1).sum() == 64
+
+
+def test_an_image_without_its_scale_is_not_drawn(adata: anndata.AnnData) -> None:
+    library = with_image(adata).uns["spatial"]["one"]
+    library["scalefactors"] = {"tissue_lowres_scalef": 0.025}
+    lowres: Any = plot_spots(adata, "type").images[0]
+    assert lowres.get_extent() == [0.0, 320.0, 240.0, 0.0]
+    for factors in ({}, {"tissue_hires_scalef": 0.0}, None):
+        library["scalefactors"] = factors
+        if factors is None:
+            del library["scalefactors"]
+        assert not plot_spots(adata, "type").images
+        assert not plot_composition(adata)[1, 0].images
+        with pytest.raises(ValueError, match="its scale factor, such as tissue_hires_scalef"):
+            plot_histology(adata)
 
 
 def test_of_several_images_none_is_shown_unless_named(adata: anndata.AnnData) -> None:
@@ -147,8 +180,8 @@ def test_of_several_images_none_is_shown_unless_named(adata: anndata.AnnData) ->
 
 def test_histology_shows_the_whole_image_with_outlines(adata: anndata.AnnData) -> None:
     ax: Any = plot_histology(with_image(adata))
-    assert ax.get_xlim() == (-2.0, 318.0)
-    assert ax.get_ylim() == (238.0, -2.0)
+    assert ax.get_xlim() == (0.0, 320.0)
+    assert ax.get_ylim() == (240.0, 0.0)
     assert len(ax.collections[0].get_offsets()) == N
     assert not plot_histology(adata, outline=None).collections
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import spatial_folders as folders
+from gpssl.plots import plot_spots
 from gpssl.spatial import image_features, read_visium, read_wu
 
 anndata = pytest.importorskip("anndata")
@@ -196,6 +197,7 @@ def test_images_without_scale_factors(tmp_path: Path) -> None:
         adata = read_visium(tmp_path)
     assert "image" not in adata.obsm
     check_spots(adata)
+    assert not plot_spots(adata, "array_row").images
 
 
 def test_spots_without_position_are_left_out_with_a_warning(tmp_path: Path) -> None:

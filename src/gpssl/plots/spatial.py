@@ -213,7 +213,8 @@ def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None
     if picture is None:
         names = listed(adata.uns.get(TISSUE, {}))
         raise ValueError(
-            f'There is no single image: uns["spatial"] has {names}. Readers put it there; of several, name one with library_id=...'
+            f'There is no single image: uns["spatial"] has {names}. Readers put it there with its scale factor, such as '
+            "tissue_hires_scalef; of several, name one with library_id=..."
         )
     places = places_of(adata, TISSUE)
     left, right, bottom, top = picture.extent

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..spatial.fields import check_anndata, listed
+from ..spatial.images import Picture, picture_of
 from ..spatial.packages import need
 from .figures import COLORS
 
@@ -21,19 +22,6 @@ FIRST_CALL = {
     "pca": "call scanpy.pp.pca(adata) first",
     "spatial": "readers such as gpssl.spatial.read_visium put the places of the spots there",
 }
-
-
-class Picture(NamedTuple):
-    """The histology image, and how many of its pixels make a unit of the spots' coordinates."""
-
-    pixels: NDArray[Any]
-    scale: float
-
-    @property
-    def extent(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom and top edge in the coordinates of the spots, y downwards."""
-        height, width = self.pixels.shape[:2]
-        return -0.5 / self.scale, (width - 0.5) / self.scale, (height - 0.5) / self.scale, -0.5 / self.scale
 
 
 class Classes(NamedTuple):
@@ -61,18 +49,15 @@ def places_of(adata: Any, basis: str) -> Array:
 
 
 def find_picture(adata: Any, library_id: str | None = None) -> Picture | None:
-    """The image of `uns["spatial"]`, as scanpy keeps it: the finer one that is there."""
+    """The image of `uns["spatial"]`, as scanpy keeps it: the finer one of which the scale is known."""
     check_anndata(adata)
     libraries = adata.uns.get(TISSUE, {})
     if library_id is not None and library_id not in libraries:
         raise ValueError(f'library_id={library_id!r} is not in uns["spatial"], which has {listed(libraries)}.')
     if library_id is None and len(libraries) != 1:
         return None
-    library = libraries[next(iter(libraries)) if library_id is None else library_id]
-    for fineness in ("hires", "lowres"):
-        if fineness in library.get("images", {}):
-            return Picture(np.asarray(library["images"][fineness]), float(library["scalefactors"][f"tissue_{fineness}_scalef"]))
-    return None
+    chosen = next(iter(libraries)) if library_id is None else library_id
+    return picture_of(libraries, chosen, "hires") or picture_of(libraries, chosen, "lowres")
 
 
 def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:

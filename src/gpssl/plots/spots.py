@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 
+from ..spatial.images import Picture
 from .figures import new_figure
 from .plane import ColorScale
-from .spot_fields import TISSUE, Classes, Picture, find_picture, places_of, values_of
+from .spot_fields import TISSUE, Classes, find_picture, places_of, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

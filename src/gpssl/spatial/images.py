@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -84,6 +84,29 @@ class Picture(NamedTuple):
     spot_radius: float | None
     """In the unit of the spots' coordinates."""
 
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom and top edge in the coordinates of the spots, y downwards."""
+        height, width = self.pixels.shape[:2]
+        return 0.0, width / self.scale, height / self.scale, 0.0
+
+
+def picture_of(libraries: Mapping[str, Any], library_id: str, resolution: str) -> Picture | None:
+    """An image of `uns["spatial"]`; None where it is missing, or the scale that says where spots are in it."""
+    images, factors = (libraries[library_id].get(part, {}) for part in ("images", "scalefactors"))
+    scale = float(factors.get(_scale_factor(resolution), 0))
+    if resolution not in images or not scale > 0:
+        return None
+    pixels = np.asarray(images[resolution])
+    if pixels.ndim not in (2, 3) or 0 in pixels.shape:
+        raise ValueError(f"The image {resolution!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
+    diameter = factors.get("spot_diameter_fullres")
+    return Picture(f"{resolution} of {library_id}", pixels, scale, None if diameter is None else float(diameter) / 2)
+
+
+def _scale_factor(resolution: str) -> str:
+    return f"tissue_{resolution}_scalef"
+
 
 def _find_picture(adata: Any, library_id: str | None, resolution: str) -> Picture:
     libraries = adata.uns.get("spatial", {})
@@ -94,19 +117,16 @@ def _find_picture(adata: Any, library_id: str | None, resolution: str) -> Pictur
     library = next(iter(libraries)) if library_id is None else library_id
     if library not in libraries:
         raise ValueError(f"uns['spatial'] has no {library!r}, but {', '.join(libraries)}.")
-    images, factors = (libraries[library].get(part, {}) for part in ("images", "scalefactors"))
+    images = libraries[library].get("images", {})
     if resolution not in images:
         raise ValueError(f"{library!r} has no image {resolution!r}; it has {', '.join(images) or 'none at all'}.")
-    factor = f"tissue_{resolution}_scalef"
-    if not factors.get(factor, 0) > 0:
+    picture = picture_of(libraries, library, resolution)
+    if picture is None:
         raise ValueError(
-            f"The scale factors of {library!r} have no {factor} above 0, which says where spots are in the image {resolution!r}."
+            f"The scale factors of {library!r} have no {_scale_factor(resolution)} above 0, which says where spots are in the image "
+            f"{resolution!r}."
         )
-    pixels = np.asarray(images[resolution])
-    if pixels.ndim not in (2, 3) or 0 in pixels.shape:
-        raise ValueError(f"The image {resolution!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
-    diameter = factors.get("spot_diameter_fullres")
-    return Picture(f"{resolution} of {library}", pixels, float(factors[factor]), None if diameter is None else float(diameter) / 2)
+    return picture
 
 
 def _spot_coordinates(adata: Any) -> Array:
