@@ -201,6 +201,54 @@ def test_classes_look_the_same_in_any_order_and_as_scanpy_says(adata: anndata.An
     assert set(face_colors(plot_spots(adata, "type"))) == {"#111111", "#222222", "#333333"}
 
 
+def color_by_name(ax: Any) -> dict[str, str]:
+    legend = ax.get_legend()
+    return {text.get_text(): to_hex(line.get_color()) for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)}
+
+
+@pytest.mark.parametrize("colors", [None, ["#111111", "#222222", "#333333", "#444444", "#555555"]])
+def test_a_type_without_labelled_spot_changes_no_colour(adata: anndata.AnnData, colors: list[str] | None) -> None:
+    """As `pure_spots` and `composition` write them: all types are categories of both, and those with labelled spots have probabilities."""
+    every = ["A", "myeloid", "T", "H", "B"]  # neither A nor H has a labelled spot
+    adata.obs["pure_label"] = adata.obs["type"].where(np.arange(N) % 2 == 0).cat.set_categories(every)
+    adata.obs["gpssl_label"] = adata.obs["type"].cat.set_categories(every)
+    if colors is not None:
+        adata.uns["pure_label_colors"] = adata.uns["gpssl_label_colors"] = colors
+    labels, composition = color_by_name(plot_labels(adata, "pure_label")[0, 0]), color_by_name(plot_composition(adata)[0, 0])
+    assert composition == {name: color for name, color in labels.items() if name != "unlabelled"}
+    assert composition == color_by_name(plot_spots(adata, "gpssl_label"))
+    assert composition["T"] == (COLORS[sorted(every).index("T")].lower() if colors is None else "#333333")
+    assert set(composition) == set(TYPES)
+
+
+def test_without_labels_colours_go_by_the_types_with_probabilities(adata: anndata.AnnData) -> None:
+    adata.obs["gpssl_label"] = adata.obs["type"].cat.remove_categories(["B"])  # as of a part of a slice
+    expected = dict(zip(TYPES, map(str.lower, COLORS), strict=False))
+    assert color_by_name(plot_composition(adata)[0, 0]) == expected
+    del adata.obs["gpssl_label"]
+    assert color_by_name(plot_composition(adata)[0, 0]) == expected
+
+
+def test_the_mark_of_unlabelled_spots_takes_no_colour_of_a_class(adata: anndata.AnnData) -> None:
+    adata.obs["label"] = pd.Categorical((np.arange(N) % 3 - 1).astype(str))
+    adata.uns["label_colors"] = ["#111111", "#222222", "#333333"]
+    assert color_by_name(plot_labels(adata, "label")[0, 0]) == {"0": "#222222", "1": "#333333", "unlabelled": UNLABELLED_COLOR}
+
+
+def test_labels_that_tables_have_in_the_place_of_none(adata: anndata.AnnData) -> None:
+    adata.obs["label"] = np.resize(["", "nan", "-1", "b"], N)
+    axes = plot_labels(adata, "label")
+    assert face_colors(axes[0, 0]).count(UNLABELLED_COLOR) == 3 * N // 4
+    assert color_by_name(axes[0, 0]) == {"b": COLORS[0].lower(), "unlabelled": UNLABELLED_COLOR}
+
+
+def test_classes_without_spots_take_no_room(adata: anndata.AnnData) -> None:
+    adata.obs["many"] = adata.obs["type"].cat.add_categories([f"a type with a long name {k}" for k in range(40)])
+    figures: list[Any] = [plot_spots(adata, name).figure for name in ("type", "many")]
+    assert figures[0].get_figwidth() == figures[1].get_figwidth()
+    assert legend_texts(figures[1].axes[0]) == TYPES
+
+
 @pytest.mark.parametrize("n", [3, 7, 8, 20, 21, 40])
 def test_colours_of_many_classes_differ(n: int) -> None:
     assert len({to_hex(color) for color in class_colors(n)}) == n

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..spatial.fields import check_anndata, listed
+from ..spatial.fields import check_anndata, column, listed
 from ..spatial.images import Picture, picture_of
 from ..spatial.packages import need
 from .figures import COLORS
@@ -15,6 +15,9 @@ from .figures import COLORS
 Array = NDArray[np.float64]
 
 TISSUE = "spatial"
+
+NO_CLASS = ("", "nan", "-1", "-1.0")
+"""What tables have in the place of a missing label."""
 
 FIRST_CALL = {
     "tsne": "call scanpy.tl.tsne(adata) first",
@@ -32,6 +35,11 @@ class Classes(NamedTuple):
     """−1 for none. [n]"""
     colors: list[Any]
     """One for each name."""
+
+    @property
+    def occurring(self) -> list[tuple[str, Any]]:
+        """Names and colours of the classes that some spot has."""
+        return [(name, color) for k, (name, color) in enumerate(zip(self.names, self.colors, strict=True)) if (self.codes == k).any()]
 
 
 def places_of(adata: Any, basis: str) -> Array:
@@ -78,10 +86,30 @@ def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:
     return classes_of(values, adata.uns.get(f"{color}_colors") if isinstance(color, str) else None)
 
 
+def labels_of(adata: Any, label_key: str) -> Classes:
+    """The classes of labels, which numbers may stand for too."""
+    labels = column(adata.obs, label_key, "label_key", "obs").astype("category").cat
+    colors, categories = adata.uns.get(f"{label_key}_colors"), list(labels.categories)
+    missing = [name for name in categories if str(name) in NO_CLASS]
+    if colors is not None and len(colors) >= len(categories):
+        colors = [color for name, color in zip(categories, colors, strict=False) if name not in missing]
+    return classes_of(labels.remove_categories(missing), colors)
+
+
+def dominant_types(adata: Any, key: str, proba: Any) -> Classes:
+    """The likeliest type of each spot, among all types that labels know: one without a labelled spot has no column, but a colour."""
+    name = f"{key}_label"
+    every = list(adata.obs[name].cat.categories) if name in adata.obs and hasattr(adata.obs[name], "cat") else []
+    every += [type_name for type_name in proba.columns if type_name not in every]
+    likeliest = proba.columns[proba.to_numpy().argmax(axis=1)]
+    return classes_of(likeliest.to_series().astype(need("pandas").CategoricalDtype(every)), adata.uns.get(f"{name}_colors"))
+
+
 def classes_of(values: Any, colors: Any = None) -> Classes:
     """The classes of a pandas Series, with their colours: those given or, where they do not fit, those of the house.
 
-    The latter go by the names in alphabetical order, so that a class looks the same in a column that has its classes in another order.
+    The latter go by the names of all categories in alphabetical order, also of those without a spot, so that a class looks the same in a
+    column that has its classes in another order, or fewer of them at its spots.
     """
     categories = values.astype("category").cat
     names = [str(name) for name in categories.categories]

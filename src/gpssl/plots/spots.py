@@ -49,7 +49,8 @@ def plot_spots(
 ) -> Axes:
     """Each spot in the colour of its class or number, in tissue coordinates on the histology image, or in another plane.
 
-    Spots without a class or number are grey. The legend or colour bar is beside the panel.
+    Spots without a class or number are grey. The legend or colour bar is beside the panel. Slices that were concatenated share one plane,
+    and would lie on top of each other: draw them one by one, such as `adata[adata.obs["slice"] == "one"]`.
 
     Parameters
     ----------
@@ -123,8 +124,8 @@ def key_width(values: Classes | Array) -> float:
     """Room that the legend or colour bar needs, in inches: panels of equal scales cannot shrink in one direction to make some."""
     if not isinstance(values, Classes):
         return BAR_WIDTH
-    longest = max(len(name) for name in [*values.names, UNLABELLED_NAME])
-    return -(-(len(values.names) + 1) // LEGEND_ROWS) * (MARKER_WIDTH + LETTER_WIDTH * longest)
+    names = [*(name for name, _ in values.occurring), UNLABELLED_NAME]
+    return -(-len(names) // LEGEND_ROWS) * (MARKER_WIDTH + LETTER_WIDTH * max(map(len, names)))
 
 
 def new_panel(places: Array, room: float) -> Axes:
@@ -143,8 +144,7 @@ def add_class_legend(ax: Axes, classes: Classes) -> None:
     """The classes that occur, in columns of at most fourteen."""
     from matplotlib.lines import Line2D
 
-    shown = [(name, color) for k, (name, color) in enumerate(zip(classes.names, classes.colors, strict=True)) if (classes.codes == k).any()]
-    shown += [(UNLABELLED_NAME, UNLABELLED_COLOR)] if (classes.codes < 0).any() else []
+    shown = classes.occurring + ([(UNLABELLED_NAME, UNLABELLED_COLOR)] if (classes.codes < 0).any() else [])
     handles = [Line2D([], [], linestyle="", marker="o", markersize=5, color=color, label=name) for name, color in shown]
     ax.legend(
         handles=handles,
