@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from gpssl.plots import plot_composition, plot_dimensions, plot_histology, plot_labels, plot_spots, plot_types
 from gpssl.plots.figures import COLORS, new_figure
 from gpssl.plots.plane import ColorScale
-from gpssl.plots.spots import UNLABELLED_COLOR, class_colors, spacing
+from gpssl.plots.spot_fields import class_colors
+from gpssl.plots.spots import UNLABELLED_COLOR, spacing
+from gpssl.spatial import image_features
 
 Array = NDArray[np.float64]
 
@@ -127,10 +129,42 @@ def test_spacing_is_that_of_neighbours() -> None:
 def test_the_image_is_under_the_spots_in_their_coordinates(adata: anndata.AnnData) -> None:
     ax: Any = plot_spots(with_image(adata), "type")
     (image,) = ax.images
-    assert image.get_extent() == [-2.0, 318.0, 238.0, -2.0]  # pixel (0, 0) covers 4 × 4 units and has its middle at the origin
+    assert image.get_extent() == [0.0, 320.0, 240.0, 0.0]  # pixel (0, 0) covers [0, 4] × [0, 4]
     assert image.zorder < ax.collections[0].zorder
     assert not plot_spots(adata, "type", image=False).images
     assert not plot_spots(adata, "type", basis="tsne").images
+
+
+def test_a_pixel_is_drawn_where_its_colour_is_taken_from(adata: anndata.AnnData) -> None:
+    image = np.zeros((60, 80, 3))
+    row, column = 30, 35
+    image[row, column] = 1.0
+    with_image(adata).uns["spatial"]["one"]["images"]["hires"] = image
+    x = y = np.arange(100.0, 180.0, 0.5) + 0.25
+    places = np.array([(u, v) for v in y for u in x])
+    finely = anndata.AnnData(np.ones((len(places), 1), dtype=np.float32), obsm={"spatial": places}, uns=adata.uns)
+    image_features(finely, radius=0.1)
+    ax: Any = plot_histology(adata)
+    left, right, bottom, top = ax.images[0].get_extent()
+    width, height = (right - left) / 80, (bottom - top) / 60
+    drawn = (places >= (left + column * width, top + row * height)) & (places <= (left + (column + 1) * width, top + (row + 1) * height))
+    np.testing.assert_array_equal(finely.obsm["image"]["red"] == 1.0, drawn.all(axis=1))
+    assert drawn.all(axis=1).sum() == 64
+
+
+def test_an_image_without_its_scale_is_not_drawn(adata: anndata.AnnData) -> None:
+    library = with_image(adata).uns["spatial"]["one"]
+    library["scalefactors"] = {"tissue_lowres_scalef": 0.025}
+    lowres: Any = plot_spots(adata, "type").images[0]
+    assert lowres.get_extent() == [0.0, 320.0, 240.0, 0.0]
+    for factors in ({}, {"tissue_hires_scalef": 0.0}, None):
+        library["scalefactors"] = factors
+        if factors is None:
+            del library["scalefactors"]
+        assert not plot_spots(adata, "type").images
+        assert not plot_composition(adata)[1, 0].images
+        with pytest.raises(ValueError, match="its scale factor, such as tissue_hires_scalef"):
+            plot_histology(adata)
 
 
 def test_of_several_images_none_is_shown_unless_named(adata: anndata.AnnData) -> None:
@@ -146,8 +180,8 @@ def test_of_several_images_none_is_shown_unless_named(adata: anndata.AnnData) ->
 
 def test_histology_shows_the_whole_image_with_outlines(adata: anndata.AnnData) -> None:
     ax: Any = plot_histology(with_image(adata))
-    assert ax.get_xlim() == (-2.0, 318.0)
-    assert ax.get_ylim() == (238.0, -2.0)
+    assert ax.get_xlim() == (0.0, 320.0)
+    assert ax.get_ylim() == (240.0, 0.0)
     assert len(ax.collections[0].get_offsets()) == N
     assert not plot_histology(adata, outline=None).collections
 
@@ -165,6 +199,54 @@ def test_classes_look_the_same_in_any_order_and_as_scanpy_says(adata: anndata.An
     assert face_colors(plot_spots(adata, adata.obs["type"].astype(str).to_numpy())) == expected
     adata.uns["type_colors"] = ["#111111", "#222222", "#333333"]
     assert set(face_colors(plot_spots(adata, "type"))) == {"#111111", "#222222", "#333333"}
+
+
+def color_by_name(ax: Any) -> dict[str, str]:
+    legend = ax.get_legend()
+    return {text.get_text(): to_hex(line.get_color()) for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)}
+
+
+@pytest.mark.parametrize("colors", [None, ["#111111", "#222222", "#333333", "#444444", "#555555"]])
+def test_a_type_without_labelled_spot_changes_no_colour(adata: anndata.AnnData, colors: list[str] | None) -> None:
+    """As `pure_spots` and `composition` write them: all types are categories of both, and those with labelled spots have probabilities."""
+    every = ["A", "myeloid", "T", "H", "B"]  # neither A nor H has a labelled spot
+    adata.obs["pure_label"] = adata.obs["type"].where(np.arange(N) % 2 == 0).cat.set_categories(every)
+    adata.obs["gpssl_label"] = adata.obs["type"].cat.set_categories(every)
+    if colors is not None:
+        adata.uns["pure_label_colors"] = adata.uns["gpssl_label_colors"] = colors
+    labels, composition = color_by_name(plot_labels(adata, "pure_label")[0, 0]), color_by_name(plot_composition(adata)[0, 0])
+    assert composition == {name: color for name, color in labels.items() if name != "unlabelled"}
+    assert composition == color_by_name(plot_spots(adata, "gpssl_label"))
+    assert composition["T"] == (COLORS[sorted(every).index("T")].lower() if colors is None else "#333333")
+    assert set(composition) == set(TYPES)
+
+
+def test_without_labels_colours_go_by_the_types_with_probabilities(adata: anndata.AnnData) -> None:
+    adata.obs["gpssl_label"] = adata.obs["type"].cat.remove_categories(["B"])  # as of a part of a slice
+    expected = dict(zip(TYPES, map(str.lower, COLORS), strict=False))
+    assert color_by_name(plot_composition(adata)[0, 0]) == expected
+    del adata.obs["gpssl_label"]
+    assert color_by_name(plot_composition(adata)[0, 0]) == expected
+
+
+def test_the_mark_of_unlabelled_spots_takes_no_colour_of_a_class(adata: anndata.AnnData) -> None:
+    adata.obs["label"] = pd.Categorical((np.arange(N) % 3 - 1).astype(str))
+    adata.uns["label_colors"] = ["#111111", "#222222", "#333333"]
+    assert color_by_name(plot_labels(adata, "label")[0, 0]) == {"0": "#222222", "1": "#333333", "unlabelled": UNLABELLED_COLOR}
+
+
+def test_labels_that_tables_have_in_the_place_of_none(adata: anndata.AnnData) -> None:
+    adata.obs["label"] = np.resize(["", "nan", "-1", "b"], N)
+    axes = plot_labels(adata, "label")
+    assert face_colors(axes[0, 0]).count(UNLABELLED_COLOR) == 3 * N // 4
+    assert color_by_name(axes[0, 0]) == {"b": COLORS[0].lower(), "unlabelled": UNLABELLED_COLOR}
+
+
+def test_classes_without_spots_take_no_room(adata: anndata.AnnData) -> None:
+    adata.obs["many"] = adata.obs["type"].cat.add_categories([f"a type with a long name {k}" for k in range(40)])
+    figures: list[Any] = [plot_spots(adata, name).figure for name in ("type", "many")]
+    assert figures[0].get_figwidth() == figures[1].get_figwidth()
+    assert legend_texts(figures[1].axes[0]) == TYPES
 
 
 @pytest.mark.parametrize("n", [3, 7, 8, 20, 21, 40])

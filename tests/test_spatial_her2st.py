@@ -141,6 +141,7 @@ BROKEN: list[tuple[Callable[[Path], None], str]] = [
         rewrite("ST-spotfiles/C2_selection.tsv", "x\ty\tpixel_x\tpixel_y\n1\t1\t5\t5\n"),
         "share no spots: counts have 10x13, positions have 1x1",
     ),
+    (rewrite("ST-spotfiles/C2_selection.tsv", "x\ty\tpixel_x\tpixel_y\n"), "share no spots: counts have 10x13, positions have none"),
     (rewrite("ST-spotfiles/C2_selection.tsv", "x\ty\n10\t13\n"), "no column pixel_x, pixel_y"),
     (rewrite("ST-pat-lbl/C2_labeled_coordinates.tsv", "x\ty\tlabel\n10.1\t13\ta\n9.9\t13\tb\n"), "spot 10x13 more than once"),
     (rewrite("ST-cluster-lbl/C2-cluster-annotation.tsv.gz", ""), "cannot be read as a table of spots"),

@@ -160,7 +160,7 @@ CHANGES: list[tuple[Callable[[Any], object], str]] = [
     (lambda adata: adata.obsm.pop("spatial"), "no coordinates"),
     (lambda adata: without(adata, "tissue_hires_scalef"), "no tissue_hires_scalef above 0"),
     (lambda adata: without(adata, "spot_diameter_fullres"), "give a radius above 0"),
-    (lambda adata: adata.uns["spatial"].update(other={}), "Which image.*slide, other"),
+    (lambda adata: adata.uns["spatial"].update(other={}), r"several sections, slide, other: .* slice by slice, before anndata\.concat"),
     (lambda adata: adata.uns["spatial"]["slide"]["images"].clear(), "no image 'hires'; it has none at all"),
     (lambda adata: adata.uns["spatial"]["slide"]["images"].update(hires=np.full((4, 4, 3), 255.0)), "values from 255 to 255"),
     (lambda adata: adata.uns["spatial"]["slide"]["images"].update(hires=np.full((40, 40, 3), np.nan)), "values from nan"),
@@ -184,5 +184,24 @@ def test_a_library_that_is_not_there(picture: Array, spots: Array) -> None:
         image_features(section(picture, spots), library_id="other")
     with pytest.raises(ValueError, match="no image 'lowres'; it has hires"):
         image_features(section(picture, spots), resolution="lowres")
-    with pytest.raises(ValueError, match="give a radius above 0"):
-        image_features(section(picture, spots), radius=-1.0)
+
+
+def test_colours_of_one_slice_are_not_written_for_another(picture: Array, spots: Array) -> None:
+    one, two = section(picture, spots), section(1 - picture, spots)
+    two.uns["spatial"]["other"] = two.uns["spatial"].pop("slide")
+    both = anndata.concat({"one": one, "two": two}, label="slice", index_unique="-", uns_merge="unique")
+    with pytest.raises(ValueError, match="slice by slice"):
+        image_features(both, library_id="slide")
+    assert "image" not in both.obsm
+    part = both[both.obs["slice"] == "two"].copy()
+    part.uns["spatial"] = {"other": part.uns["spatial"]["other"]}  # as the sentence says
+    for adata in (one, two, part):
+        image_features(adata)
+    np.testing.assert_array_equal(part.obsm["image"], two.obsm["image"])
+    assert not np.allclose(one.obsm["image"], two.obsm["image"])
+
+
+@pytest.mark.parametrize("radius", [-1.0, 0, np.inf, np.nan, "10"])
+def test_a_radius_that_is_none(picture: Array, spots: Array, radius: Any) -> None:
+    with pytest.raises(ValueError, match=f"radius must be a number above 0, got {radius!r}"):
+        image_features(section(picture, spots), radius=radius)

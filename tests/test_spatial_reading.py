@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import spatial_folders as folders
+from gpssl.plots import plot_spots
 from gpssl.spatial import image_features, read_visium, read_wu
 
 anndata = pytest.importorskip("anndata")
@@ -196,6 +197,7 @@ def test_images_without_scale_factors(tmp_path: Path) -> None:
         adata = read_visium(tmp_path)
     assert "image" not in adata.obsm
     check_spots(adata)
+    assert not plot_spots(adata, "array_row").images
 
 
 def test_spots_without_position_are_left_out_with_a_warning(tmp_path: Path) -> None:
@@ -220,8 +222,9 @@ BROKEN: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: (folder / LIST).unlink(), "no positions of spots"),
     (
         lambda folder: folders.write_h5(folder / f"{folders.MATRIX}.h5", [f"{place}" for place in range(8)]),
-        "share no barcodes: counts have 0,",
+        "share no spots: counts have 0, positions have EMPTY-1",
     ),
+    (rewrite(LIST, folders.positions_text(header=True).splitlines()[0]), "share no spots: .* positions have none"),
     (rewrite(LIST, folders.positions_text(header=False).replace("-1,1,", "-1,0,")), "No spot is under the tissue"),
     (rewrite(LIST, folders.positions_text(header=False) * 2), "EMPTY-1 more than once"),
     (rewrite(LIST, "a,b\n1,2\n"), "no column barcode, in_tissue"),

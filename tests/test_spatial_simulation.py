@@ -383,9 +383,9 @@ def test_references_that_do_not_fit(reference: Any) -> None:
             fit_cells(bad)
     twice = reference.copy()
     twice.var_names = ["same", "same", *reference.var_names[2:]]
-    with pytest.raises(ValueError, match="more than once in the reference: same"):
+    with pytest.raises(ValueError, match=r"1 gene names occur more than once \(same\)"):
         fit_cells(twice)
-    with pytest.raises(ValueError, match=r"no obs\['louvain'\]: pass label_key, one of cell_type"):
+    with pytest.raises(ValueError, match="label_key='louvain' is no column of obs; the columns are 'cell_type'"):
         fit_cells(reference, label_key="louvain")
     with pytest.raises(ValueError, match="No cell of the reference has the type 'NK'"):
         fit_cells(reference, types=["B", "NK"])
@@ -397,7 +397,9 @@ def test_references_that_do_not_fit(reference: Any) -> None:
         fit_cells(reference[391:])
     with pytest.raises(ValueError, match="no layer 'raw'"):
         fit_cells(reference, layer="raw")
-    with pytest.raises(TypeError, match="must be an AnnData"):
+    with pytest.raises(ValueError, match=r"no X: name the layer with the counts, layer=\.\.\.$"):
+        fit_cells(anndata.AnnData(obs=reference.obs, var=reference.var))
+    with pytest.raises(TypeError, match="Expected AnnData"):
         fit_cells(reference.X)
     nothing = reference.copy()
     nothing.X = csr_array(nothing.shape, dtype=np.float32)
@@ -410,6 +412,17 @@ def test_cells_without_a_type_are_left_out(reference: Any) -> None:
     partly.obs.loc[partly.obs_names[:50], "cell_type"] = np.nan
     expected = dense(reference, "B")[50:].mean(axis=0)
     np.testing.assert_allclose(fit_cells(partly).models[0].margins.mean, expected, rtol=1e-6)
+
+
+def test_types_whose_names_would_be_torn_apart_in_a_file(reference: Any) -> None:
+    with pytest.raises(ValueError, match=r'"/" separates levels in h5ad files: rename CD4/CD8 T, for example to CD4-CD8 T'):
+        simulate_reference(types=["B", "CD4/CD8 T"])
+    renamed = reference.copy()
+    renamed.obs["cell_type"] = renamed.obs["cell_type"].cat.rename_categories({"CD8 T": "CD4/CD8 T"})
+    for run in (fit_cells, simulate):
+        with pytest.raises(ValueError, match="rename CD4/CD8 T"):
+            run(renamed)
+    assert fit_cells(renamed, types=["B", "Naive CD4 T"]).types == ("B", "Naive CD4 T")
 
 
 @pytest.mark.parametrize(

@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spatial.fields import column, listed
+from ..spatial.fields import listed
 from .figures import MAX_DIMENSIONS, choose_dimensions, dimension_name, new_figure
 from .plane import ColorScale
+from .spot_fields import TISSUE, Classes, dominant_types, find_picture, labels_of, places_of
 from .spots import (
     BAR_WIDTH,
-    TISSUE,
     TITLE_HEIGHT,
-    Classes,
     add_circles,
     add_key,
     axis_name,
-    classes_of,
     draw_spots,
-    find_picture,
     height_over_width,
     key_width,
     new_panel,
-    places_of,
     prepare,
     spacing,
 )
@@ -117,8 +113,7 @@ def plot_composition(adata: Any, *, key: str = "gpssl", of: str | None = None, b
     of = str(proba.columns[np.bincount(dominant).argmax()]) if of is None else of
     if of not in proba:
         raise ValueError(f"of={of!r} is no type; the types are {listed(proba.columns)}.")
-    label = proba.columns[dominant].to_series().astype("category").cat.set_categories(proba.columns)
-    classes, of_dominant = classes_of(label), std.to_numpy()[np.arange(len(std)), dominant]
+    classes, of_dominant = dominant_types(adata, key, proba), std.to_numpy()[np.arange(len(std)), dominant]
     axes = _panels(adata, bases, 3, room=key_width(classes) + 2 * BAR_WIDTH)
     for row, basis in zip(axes, bases, strict=True):
         _draw(adata, classes, basis, row[0], None)
@@ -175,7 +170,7 @@ def plot_labels(adata: Any, label_key: str, *, bases: Sequence[str] = BASES) -> 
     adata
         With labels in `obs`.
     label_key
-        Its column: text, categories or whole numbers; missing, or −1 for whole numbers, at unlabelled spots.
+        Its column: text, categories or whole numbers; missing (NaN, None, "", "nan" or −1) at unlabelled spots.
     bases
         Keys of `obsm`, with or without their "X_": one row for each.
 
@@ -184,9 +179,7 @@ def plot_labels(adata: Any, label_key: str, *, bases: Sequence[str] = BASES) -> 
     axes
         [bases, 1]
     """
-    labels = column(adata.obs, label_key, "label_key", "obs").astype("category")
-    unlabelled = [name for name in labels.cat.categories if str(name) in ("-1", "-1.0")]
-    classes = classes_of(labels.cat.remove_categories(unlabelled), adata.uns.get(f"{label_key}_colors"))
+    classes = labels_of(adata, label_key)
     axes = _panels(adata, bases, 1, room=key_width(classes))
     for ax, basis in zip(axes[:, 0], bases, strict=True):
         _draw(adata, classes, basis, ax, None)
@@ -217,7 +210,8 @@ def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None
     if picture is None:
         names = listed(adata.uns.get(TISSUE, {}))
         raise ValueError(
-            f'There is no single image: uns["spatial"] has {names}. Readers put it there; of several, name one with library_id=...'
+            f'There is no single image: uns["spatial"] has {names}. Readers put it there with its scale factor, such as '
+            "tissue_hires_scalef; of several, name one with library_id=..."
         )
     places = places_of(adata, TISSUE)
     left, right, bottom, top = picture.extent

@@ -1,25 +1,24 @@
-"""Spots in one panel: where they are, what is behind them, and what their colours stand for."""
+"""Spots in one panel: circles on the image, and what their colours stand for beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 
-from ..spatial.fields import check_anndata, listed
-from ..spatial.packages import need
-from .figures import COLORS, new_figure
+from ..spatial.images import Picture
+from .figures import new_figure
 from .plane import ColorScale
+from .spot_fields import TISSUE, Classes, find_picture, places_of, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
-TISSUE = "spatial"
 UNLABELLED_COLOR = "#d0d0d0"
 """Of spots without a label or a number; lighter than any colour of a class."""
 UNLABELLED_NAME = "unlabelled"
@@ -33,36 +32,7 @@ TITLE_HEIGHT = 0.5
 FILL = 0.6
 """Diameter of points that are in no grid, in sides of the square that each would have if they filled the panel evenly."""
 
-FIRST_CALL = {
-    "tsne": "call scanpy.tl.tsne(adata) first",
-    "umap": "call scanpy.pp.neighbors(adata) and scanpy.tl.umap(adata) first",
-    "pca": "call scanpy.pp.pca(adata) first",
-    "spatial": "readers such as gpssl.spatial.read_visium put the places of the spots there",
-}
 AXIS_NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA", "spatial": "tissue"}
-
-
-class Picture(NamedTuple):
-    """The histology image, and how many of its pixels make a unit of the spots' coordinates."""
-
-    pixels: NDArray[Any]
-    scale: float
-
-    @property
-    def extent(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom and top edge in the coordinates of the spots, y downwards."""
-        height, width = self.pixels.shape[:2]
-        return -0.5 / self.scale, (width - 0.5) / self.scale, (height - 0.5) / self.scale, -0.5 / self.scale
-
-
-class Classes(NamedTuple):
-    """Spots by class."""
-
-    names: list[str]
-    codes: NDArray[np.intp]
-    """−1 for none. [n]"""
-    colors: list[Any]
-    """One for each name."""
 
 
 def plot_spots(
@@ -79,7 +49,8 @@ def plot_spots(
 ) -> Axes:
     """Each spot in the colour of its class or number, in tissue coordinates on the histology image, or in another plane.
 
-    Spots without a class or number are grey. The legend or colour bar is beside the panel.
+    Spots without a class or number are grey. The legend or colour bar is beside the panel. Slices that were concatenated share one plane,
+    and would lie on top of each other: draw them one by one, such as `adata[adata.obs["slice"] == "one"]`.
 
     Parameters
     ----------
@@ -153,8 +124,8 @@ def key_width(values: Classes | Array) -> float:
     """Room that the legend or colour bar needs, in inches: panels of equal scales cannot shrink in one direction to make some."""
     if not isinstance(values, Classes):
         return BAR_WIDTH
-    longest = max(len(name) for name in [*values.names, UNLABELLED_NAME])
-    return -(-(len(values.names) + 1) // LEGEND_ROWS) * (MARKER_WIDTH + LETTER_WIDTH * longest)
+    names = [*(name for name, _ in values.occurring), UNLABELLED_NAME]
+    return -(-len(names) // LEGEND_ROWS) * (MARKER_WIDTH + LETTER_WIDTH * max(map(len, names)))
 
 
 def new_panel(places: Array, room: float) -> Axes:
@@ -173,8 +144,7 @@ def add_class_legend(ax: Axes, classes: Classes) -> None:
     """The classes that occur, in columns of at most fourteen."""
     from matplotlib.lines import Line2D
 
-    shown = [(name, color) for k, (name, color) in enumerate(zip(classes.names, classes.colors, strict=True)) if (classes.codes == k).any()]
-    shown += [(UNLABELLED_NAME, UNLABELLED_COLOR)] if (classes.codes < 0).any() else []
+    shown = classes.occurring + ([(UNLABELLED_NAME, UNLABELLED_COLOR)] if (classes.codes < 0).any() else [])
     handles = [Line2D([], [], linestyle="", marker="o", markersize=5, color=color, label=name) for name, color in shown]
     ax.legend(
         handles=handles,
@@ -208,20 +178,6 @@ def add_circles(ax: Axes, places: Array, diameter: float, style: Mapping[str, An
     ax.add_collection(circles, autolim=False)
 
 
-def places_of(adata: Any, basis: str) -> Array:
-    """The first two columns of a field of `obsm`. [n, 2]"""
-    check_anndata(adata)
-    name = basis.removeprefix("X_")
-    found = [key for key in (basis, name, f"X_{name}") if key in adata.obsm]
-    if not found:
-        advice = FIRST_CALL.get(name, "name a field of obsm")
-        raise ValueError(f"There is no obsm[{basis!r}] to draw the spots in; obsm has {listed(adata.obsm)}: {advice}.")
-    places = np.asarray(adata.obsm[found[0]], dtype=np.float64)
-    if places.ndim != 2 or places.shape[1] < 2 or not np.isfinite(places[:, :2]).all():
-        raise ValueError(f"obsm[{found[0]!r}] must be two finite coordinates for each spot, got shape {places.shape}.")
-    return places[:, :2]
-
-
 def axis_name(basis: str) -> str:
     """What people call a plane."""
     return AXIS_NAMES.get(basis.removeprefix("X_"), basis.removeprefix("X_"))
@@ -240,59 +196,3 @@ def _diameter(places: Array, basis: str) -> float:
         return spacing(places)
     area = np.prod(np.maximum(np.ptp(places, axis=0), 1e-12))
     return float(FILL * np.sqrt(area / len(places)))
-
-
-def find_picture(adata: Any, library_id: str | None = None) -> Picture | None:
-    """The image of `uns["spatial"]`, as scanpy keeps it: the finer one that is there."""
-    check_anndata(adata)
-    libraries = adata.uns.get(TISSUE, {})
-    if library_id is not None and library_id not in libraries:
-        raise ValueError(f'library_id={library_id!r} is not in uns["spatial"], which has {listed(libraries)}.')
-    if library_id is None and len(libraries) != 1:
-        return None
-    library = libraries[next(iter(libraries)) if library_id is None else library_id]
-    for fineness in ("hires", "lowres"):
-        if fineness in library.get("images", {}):
-            return Picture(np.asarray(library["images"][fineness]), float(library["scalefactors"][f"tissue_{fineness}_scalef"]))
-    return None
-
-
-def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:
-    """The classes or numbers of a column of `obs`, or of what was given for each spot."""
-    check_anndata(adata)
-    pandas = need("pandas")
-    if isinstance(color, str):
-        if color not in adata.obs:
-            raise ValueError(f"color={color!r} is no column of obs; the columns are {listed(adata.obs.columns)}.")
-        values = adata.obs[color]
-    else:
-        values = pandas.Series(color) if not hasattr(color, "dtype") or np.ndim(color) == 1 else pandas.Series(np.ravel(color))
-    if len(values) != adata.n_obs:
-        raise ValueError(f"There are {adata.n_obs} spots and {len(values)} values: pass one for each spot, or the name of a column of obs.")
-    kind = pandas.api.types
-    if kind.is_numeric_dtype(values.dtype) and not kind.is_bool_dtype(values.dtype):
-        return np.asarray(values, dtype=np.float64)
-    return classes_of(values, adata.uns.get(f"{color}_colors") if isinstance(color, str) else None)
-
-
-def classes_of(values: Any, colors: Any = None) -> Classes:
-    """The classes of a pandas Series, with their colours: those given or, where they do not fit, those of the house.
-
-    The latter go by the names in alphabetical order, so that a class looks the same in a column that has its classes in another order.
-    """
-    categories = values.astype("category").cat
-    names = [str(name) for name in categories.categories]
-    if colors is None or len(colors) < len(names):
-        colors = [color for _, color in sorted(zip(np.argsort(names, kind="stable"), class_colors(len(names)), strict=True))]
-    return Classes(names, categories.codes.to_numpy().astype(np.intp), list(colors[: len(names)]))
-
-
-def class_colors(n: int) -> list[Any]:
-    """Colours that are told apart: Okabe and Ito's as far as they go, then matplotlib's twenty, then a rainbow."""
-    from matplotlib import colormaps
-
-    if n <= len(COLORS):
-        return list(COLORS[:n])
-    if n <= 20:
-        return [colormaps["tab20"](k) for k in range(n)]
-    return [colormaps["turbo"](k / (n - 1)) for k in range(n)]

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 from ..validation import check_number, seed_from
 from .cell_stream import CellStream
 from .copula import CellModel, fit_cell_model
+from .fields import check_anndata, check_type_names, column, counts_of, listed, some
 from .packages import need
 
 FEWEST_CELLS = 10
@@ -78,7 +79,7 @@ def fit_cells(
     label_key
         The column of `obs` with the type of each cell. Cells without a type are left out.
     types
-        Which types, each with at least 10 cells; None means all.
+        Which types, each with at least 10 cells; None means all. Names have no "/", which separates levels in h5ad files.
     layer
         Where the counts are, if not in `X`.
     n_copula_genes
@@ -89,10 +90,9 @@ def fit_cells(
     found = sorted(set(labels.tolist()) - {""})
     types = found if types is None else types
     _check_types(types, found)
-    if not reference.var_names.is_unique:
-        repeated = sorted(set(reference.var_names[reference.var_names.duplicated()]))
-        raise ValueError(f"Genes occur more than once in the reference: {_some(repeated)}. Call reference.var_names_make_unique() first.")
-    counts = [_counts_of(reference, name, np.flatnonzero(labels == name), layer) for name in types]
+    check_type_names(types)
+    counts_of(reference, layer)  # its sentences, before cells are copied
+    counts = [_counts_of_type(reference, name, np.flatnonzero(labels == name), layer) for name in types]
     return CellSimulator(
         types=tuple(types),
         genes=tuple(map(str, reference.var_names)),
@@ -103,12 +103,9 @@ def fit_cells(
 
 def _labels(reference: Any, label_key: str) -> NDArray[np.str_]:
     """The type of each cell, empty where it has none. [n]"""
-    if not hasattr(reference, "obs") or not hasattr(reference, "var_names"):
-        raise TypeError(f"The reference must be an AnnData of single cells, got {type(reference).__name__}.")
-    if label_key not in reference.obs:
-        raise ValueError(f"The reference has no obs[{label_key!r}]: pass label_key, one of {_some(map(str, reference.obs.columns))}.")
-    column = reference.obs[label_key]
-    return np.where(column.isna(), "", column.astype(object).astype(str)).astype(str)
+    check_anndata(reference)
+    labels = column(reference.obs, label_key, "label_key", "obs")
+    return np.where(labels.isna(), "", labels.astype(object).astype(str)).astype(str)
 
 
 def _check_types(types: Sequence[str], found: Sequence[str]) -> None:
@@ -116,23 +113,19 @@ def _check_types(types: Sequence[str], found: Sequence[str]) -> None:
         raise TypeError(f"types must be a list of types, got the text {types!r}.")
     unknown = [name for name in types if name not in found]
     if unknown:
-        raise ValueError(f"No cell of the reference has the type {_some(map(repr, unknown))}: its types are {_some(map(repr, found))}.")
+        raise ValueError(f"No cell of the reference has the type {listed(unknown)}: its types are {some(found, 10)}.")
     if len(types) < 2 or len(set(types)) < len(types):
         raise ValueError(f"A slice needs at least two types, each named once, got {list(types)}.")
 
 
-def _counts_of(reference: Any, name: str, rows: NDArray[np.intp], layer: str | None) -> csr_array:
+def _counts_of_type(reference: Any, name: str, rows: NDArray[np.intp], layer: str | None) -> csr_array:
     """The counts of the cells of one type, checked. [n, p]"""
     if len(rows) < FEWEST_CELLS:
         raise ValueError(
             f"The type {name!r} has {len(rows)} cells in the reference, and at least {FEWEST_CELLS} are needed: leave it out with types=."
         )
-    if layer is not None and layer not in reference.layers:
-        raise ValueError(f"The reference has no layer {layer!r}: its layers are {_some(reference.layers)}.")
     part = reference[rows].to_memory()
     matrix = part.X if layer is None else part.layers[layer]
-    if matrix is None:
-        raise ValueError("The reference has no X: pass layer=, where its counts are.")
     values = matrix.data if issparse(matrix) else np.asarray(matrix)
     whole = np.isfinite(values) & (values >= 0)
     if not whole.all() or not (values == np.floor(values)).all():
@@ -143,9 +136,3 @@ def _counts_of(reference: Any, name: str, rows: NDArray[np.intp], layer: str | N
     if not values.any():
         raise ValueError(f"All counts of the type {name!r} are zero: leave it out with types=.")
     return csr_array(matrix)
-
-
-def _some(names: Any) -> str:
-    """The first few, for a message."""
-    names = list(names)
-    return ", ".join(names[:10]) + (", …" if len(names) > 10 else "") if names else "none"

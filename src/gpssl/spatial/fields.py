@@ -74,3 +74,28 @@ def some(names: Sequence[Any], limit: int = 5) -> str:
     """The first few of many names."""
     shown = ", ".join(map(str, names[:limit]))
     return shown if len(names) <= limit else f"{shown}, …"
+
+
+def counts_of(adata: Any, layer: str | None, *, hint: str = "") -> Any:
+    """`X` or a layer, of whatever kind it is, with a name for each gene. [n, genes]"""
+    check_anndata(adata)
+    if layer is not None and layer not in adata.layers:
+        raise ValueError(f"There is no layer {layer!r}; the layers are {listed(adata.layers)}.")
+    matrix = adata.X if layer is None else adata.layers[layer]
+    if matrix is None:
+        raise ValueError(f"This AnnData has no X: name the layer with the counts, layer=...{hint}")
+    if not adata.var_names.is_unique:
+        repeated = adata.var_names[adata.var_names.duplicated()].unique()
+        raise ValueError(
+            f"{len(repeated)} gene names occur more than once ({some(repeated)}): call adata.var_names_make_unique() first, or keep "
+            "one of each."
+        )
+    return matrix
+
+
+def check_type_names(types: Sequence[str]) -> None:
+    """A sentence for names of types that would not survive as keys of `uns` in a file."""
+    torn = [name for name in types if "/" in str(name)]
+    if torn:
+        better = some([str(name).replace("/", "-") for name in torn])
+        raise ValueError(f'"/" separates levels in h5ad files: rename {some(torn)}, for example to {better}.')

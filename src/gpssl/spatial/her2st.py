@@ -15,7 +15,7 @@ import scipy.sparse
 from .image_files import image_size, read_image
 from .images import image_features
 from .packages import need
-from .section_files import existing_folder, first_file, readable
+from .section_files import existing_folder, first_file, readable, with_position
 
 FOLDERS = {
     "counts": ("ST-cnts", "data/ST-cnts"),
@@ -129,12 +129,7 @@ def _read_table(place: Path, kind: str, name: str) -> Any:
 
 def _on_the_slide(adata: Any, spots: Any, section: str) -> Any:
     """The spots of which the position is known: those under the tissue."""
-    known = adata.obs_names.isin(spots.index)
-    if not known.any():
-        raise ValueError(
-            f"Counts and positions of section {section} share no spots: counts have {adata.obs_names[0]}, positions have {spots.index[0]}. "
-            "Are they of one section?"
-        )
+    known = with_position(adata.obs_names, spots.index, f"positions of section {section}")
     return adata if known.all() else adata[known].copy()
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..validation import check_number
 from .packages import need
 
 Array = NDArray[np.float64]
@@ -43,7 +45,8 @@ def image_features(
         With `obsm["spatial"]` [n, 2], and an image and its scale in `uns["spatial"]`, as scanpy and `read_visium` lay them out. Grey images
         and those with transparency are welcome; whole numbers count from 0 to the largest of their type, others from 0 to 1.
     library_id
-        Which image of `uns["spatial"]`; may be left out where there is only one.
+        The section's name in `uns["spatial"]`; may be left out. Slices that were concatenated are refused, as nothing says which spot lies
+        on which of their images: compute colours before `anndata.concat`, which keeps them.
     resolution
         "hires" or "lowres", or whatever the image's name is.
     radius
@@ -61,9 +64,7 @@ def image_features(
     pandas = need("pandas")
     picture = _find_picture(adata, library_id, resolution)
     centers = _spot_coordinates(adata) * picture.scale
-    reach = picture.spot_radius if radius is None else radius
-    if reach is None or not 0 < reach < np.inf:
-        raise ValueError("How large are the spots? The scale factors have no spot_diameter_fullres above 0: give a radius above 0.")
+    reach = _reach(picture, radius)
     discs = Discs(centers, reach * picture.scale, picture.pixels.shape[:2])
     _check_overlap(picture, discs)
     features: dict[str, Array] = {}
@@ -84,29 +85,62 @@ class Picture(NamedTuple):
     spot_radius: float | None
     """In the unit of the spots' coordinates."""
 
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom and top edge in the coordinates of the spots, y downwards."""
+        height, width = self.pixels.shape[:2]
+        return 0.0, width / self.scale, height / self.scale, 0.0
+
+
+def picture_of(libraries: Mapping[str, Any], library_id: str, resolution: str) -> Picture | None:
+    """An image of `uns["spatial"]`; None where it is missing, or the scale that says where spots are in it."""
+    images, factors = (libraries[library_id].get(part, {}) for part in ("images", "scalefactors"))
+    scale = float(factors.get(_scale_factor(resolution), 0))
+    if resolution not in images or not scale > 0:
+        return None
+    pixels = np.asarray(images[resolution])
+    if pixels.ndim not in (2, 3) or 0 in pixels.shape:
+        raise ValueError(f"The image {resolution!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
+    diameter = factors.get("spot_diameter_fullres")
+    return Picture(f"{resolution} of {library_id}", pixels, scale, None if diameter is None else float(diameter) / 2)
+
+
+def _scale_factor(resolution: str) -> str:
+    return f"tissue_{resolution}_scalef"
+
 
 def _find_picture(adata: Any, library_id: str | None, resolution: str) -> Picture:
     libraries = adata.uns.get("spatial", {})
     if not libraries:
         raise ValueError('There is no image: uns["spatial"] is missing or empty. `read_visium` fills it where the folder has an image.')
-    if library_id is None and len(libraries) > 1:
-        raise ValueError(f"Which image? uns['spatial'] has {', '.join(libraries)}: give one of them as library_id.")
     library = next(iter(libraries)) if library_id is None else library_id
     if library not in libraries:
         raise ValueError(f"uns['spatial'] has no {library!r}, but {', '.join(libraries)}.")
-    images, factors = (libraries[library].get(part, {}) for part in ("images", "scalefactors"))
+    if len(libraries) > 1:
+        raise ValueError(
+            f"uns['spatial'] has several sections, {', '.join(libraries)}: compute colours slice by slice, before anndata.concat. Where "
+            f"all spots are of one, keep that alone: adata.uns['spatial'] = {{{library!r}: adata.uns['spatial'][{library!r}]}}."
+        )
+    images = libraries[library].get("images", {})
     if resolution not in images:
         raise ValueError(f"{library!r} has no image {resolution!r}; it has {', '.join(images) or 'none at all'}.")
-    factor = f"tissue_{resolution}_scalef"
-    if not factors.get(factor, 0) > 0:
+    picture = picture_of(libraries, library, resolution)
+    if picture is None:
         raise ValueError(
-            f"The scale factors of {library!r} have no {factor} above 0, which says where spots are in the image {resolution!r}."
+            f"The scale factors of {library!r} have no {_scale_factor(resolution)} above 0, which says where spots are in the image "
+            f"{resolution!r}."
         )
-    pixels = np.asarray(images[resolution])
-    if pixels.ndim not in (2, 3) or 0 in pixels.shape:
-        raise ValueError(f"The image {resolution!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
-    diameter = factors.get("spot_diameter_fullres")
-    return Picture(f"{resolution} of {library}", pixels, float(factors[factor]), None if diameter is None else float(diameter) / 2)
+    return picture
+
+
+def _reach(picture: Picture, radius: float | None) -> float:
+    """Of the disc under a spot, in the unit of the spots' coordinates."""
+    if radius is not None:
+        check_number("radius", radius, Real, above=0)
+        return radius
+    if picture.spot_radius is None or not 0 < picture.spot_radius < np.inf:
+        raise ValueError("How large are the spots? The scale factors have no spot_diameter_fullres above 0: give a radius above 0.")
+    return picture.spot_radius
 
 
 def _spot_coordinates(adata: Any) -> Array:

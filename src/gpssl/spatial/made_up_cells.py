@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from ..validation import check_number, seed_from
+from .fields import check_type_names
 from .packages import need
 
 TYPES = ("B", "CD8 T", "Memory CD4 T", "Naive CD4 T")
@@ -38,7 +39,7 @@ def simulate_reference(
     Parameters
     ----------
     types
-        Their names.
+        Their names, without "/", which separates levels in h5ad files.
     n_cells
         Cells of each type.
     n_genes
@@ -55,6 +56,7 @@ def simulate_reference(
     adata
         AnnData with counts in `X`, types in `obs["cell_type"]` and the marker genes of each type in `uns["signatures"]`.
     """
+    check_type_names(types)
     check_number("n_cells", n_cells, Integral, at_least=1)
     check_number("n_markers", n_markers, Integral, at_least=1)
     check_number("fold_change", fold_change, Real, above=0)

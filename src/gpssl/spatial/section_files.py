@@ -1,4 +1,4 @@
-"""Finding the files of a section under the names that they go by, and a sentence where they are missing or broken."""
+"""Finding the files of a section under the names that they go by, and a sentence where they are missing, broken or of another one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 def existing_folder(folder: str | Path) -> Path:
@@ -30,3 +34,12 @@ def readable(path: Path, what: str) -> Iterator[None]:
         yield
     except (ValueError, OSError, EOFError, KeyError, TypeError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read as {what} ({error}). Restore the file.") from error
+
+
+def with_position(spots: Any, positions: Any, source: str) -> NDArray[np.bool_]:
+    """Whether each spot of the counts is among those of which the position is known; a sentence if none is. [n]"""
+    known = np.asarray(spots.isin(positions), dtype=bool)
+    if not known.any():
+        mine, theirs = (next(iter(names), "none") for names in (spots, positions))
+        raise ValueError(f"Counts and {source} share no spots: counts have {mine}, positions have {theirs}. Are they of one section?")
+    return known

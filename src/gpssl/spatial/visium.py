@@ -15,7 +15,7 @@ from .count_files import MATRIX, read_counts
 from .image_files import read_image
 from .images import image_features
 from .packages import need
-from .section_files import existing_folder, first_file, readable
+from .section_files import existing_folder, first_file, readable, with_position
 
 FILTERED = "filtered_feature_bc_matrix"
 
@@ -179,12 +179,7 @@ def _read_positions(path: Path) -> Any:
 
 def _placed(adata: Any, positions: Any, path: Path) -> Any:
     """The spots under the tissue, at their positions."""
-    known = adata.obs_names.isin(positions.index)
-    if not known.any():
-        raise ValueError(
-            f"Counts and positions share no barcodes: counts have {adata.obs_names[0]}, {path} has {positions.index[0]}. Are they of one "
-            "section?"
-        )
+    known = with_position(adata.obs_names, positions.index, str(path))
     if not known.all():
         warnings.warn(f"{(~known).sum()} of {len(known)} spots have no position in {path} and are left out.", UserWarning, stacklevel=4)
     table = positions.reindex(adata.obs_names)
