@@ -168,8 +168,8 @@ def _threshold(
 
 def _categories(values: Any, classes: NDArray[Any]) -> list[str]:
     """All types of the column, sorted, also those without a labelled spot: a type then has the same colour in all pictures."""
-    known = values.cat.categories if hasattr(values, "cat") else []
-    return sorted({*classes, *(_name(category) for category in known)} - set(NO_TYPE))
+    known = {_name(category) for category in values.astype("category").cat.categories}
+    return sorted({*classes, *known} - set(NO_TYPE))
 
 
 def _write(adata: Any, key: str, classes: NDArray[Any], categories: list[str], proba: Array, std: Array) -> None:

@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from ..progress import Progress
 from ..sources import Part, Rows, open_rows
 from ..threads import one_blas_thread
-from .fields import check_anndata, check_writable, column, listed, numbers, slice_codes, some
+from .fields import check_writable, column, counts_of, numbers, slice_codes, some
 from .variable_genes import GeneMoments, highly_variable
 
 Array = NDArray[np.float64]
@@ -153,19 +153,7 @@ def log_expression(adata: Any, genes: Sequence[str], *, layer: str | None = None
 
 def open_matrix(adata: Any, layer: str | None) -> Rows:
     """The counts, to be read some spots at a time."""
-    check_anndata(adata)
-    if layer is not None and layer not in adata.layers:
-        raise ValueError(f"There is no layer {layer!r}; the layers are {listed(adata.layers)}.")
-    matrix = adata.X if layer is None else adata.layers[layer]
-    if matrix is None:
-        raise ValueError("This AnnData has no X: name the layer with the counts, layer=..., or a representation, use_rep=...")
-    if not adata.var_names.is_unique:
-        repeated = adata.var_names[adata.var_names.duplicated()].unique()
-        raise ValueError(
-            f"{len(repeated)} gene names occur more than once ({some(repeated)}): call adata.var_names_make_unique() first, or keep "
-            "one of each."
-        )
-    return open_rows(matrix)
+    return open_rows(counts_of(adata, layer, hint=", or a representation, use_rep=..."))
 
 
 def find_scale(adata: Any, rows: Rows) -> Scale:
