@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.manifold import TSNE
 
 from ..datasets import load_her2st, load_signatures, load_tnbc_visium
@@ -18,6 +19,10 @@ from .slices import simulated_slice
 
 BASES = ("tsne", "spatial")
 PICTURED = ("Original", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP-prior", "GPSSL-full, modalities", "GP-prior, modalities")
+FEWEST_COUNTS = 500
+"""Spots with fewer are corners of their own in the plane of expression."""
+N_ARCHETYPES = 8
+"""Three more than types of the signatures: tissue has others too."""
 N_COMPONENTS = 5
 """The paper's, so that its pictures can be compared."""
 
@@ -60,8 +65,9 @@ def _simulated(plan: Plan, *, made_up: bool) -> dict[str, Any]:
 
 
 def _real(name: str, adata: Any) -> dict[str, Any]:
-    """From counts to composition in four calls, with marker genes of breast tumours."""
-    pure_spots(adata, load_signatures("tnbc"))
+    """From counts to composition, with marker genes of breast tumours."""
+    adata = adata[np.asarray(adata.X.sum(axis=1)).ravel() >= FEWEST_COUNTS].copy()
+    pure_spots(adata, load_signatures("tnbc"), n_archetypes=N_ARCHETYPES)
     embed(adata, N_COMPONENTS)
     composition(adata, "pure_label")
     _add_tsne(adata)
