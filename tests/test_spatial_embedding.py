@@ -56,7 +56,7 @@ def test_kernels_of_modalities_are_added_multiplied_or_one(adata: anndata.AnnDat
     embed(add_colours(adata), 3)
     for combine, join in (("sum", np.mean), ("product", np.prod)):
         found = places_of(adata, image_key="image", combine=combine)
-        assert list(found.columns) == ["expression", "place", "colour"]
+        assert list(found.columns) == ["expression", "place", "color"]
         each = [RBF(1.0)(found.rows[:, columns]) for columns in found.columns.values()]
         np.testing.assert_allclose(found.kernel(combine)(found.rows), join(each, axis=0), atol=1e-12)
     found = places_of(adata, image_key="image", combine="concatenate")
@@ -108,7 +108,7 @@ def test_fields_and_parameters(adata: anndata.AnnData) -> None:
 
 
 def test_file_keeps_every_field_and_the_posterior(adata: anndata.AnnData, tmp_path: Path) -> None:
-    embed(add_colours(adata), 4, combine="product", weights={"expression": 1.0, "place": 0.5, "colour": 0.2})
+    embed(add_colours(adata), 4, combine="product", weights={"expression": 1.0, "place": 0.5, "color": 0.2})
     adata.write_h5ad(tmp_path / "slice.h5ad")
     again = anndata.read_h5ad(tmp_path / "slice.h5ad")
     for name in ("X_gpssl", "X_gpssl_std", "X_pca"):

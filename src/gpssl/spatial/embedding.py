@@ -63,7 +63,7 @@ def embed(
         How the kernels of modalities make one: "sum" (spots are alike if they are alike in some modalities), "product" (in all) or
         "concatenate", the paper's single kernel on all columns.
     weights
-        One for each of "expression", "place" and, with an image, "colour"; by default all count alike.
+        One for each of "expression", "place" and, with an image, "color"; by default all count alike.
     neighborhood
         Lengthscales are twice the distance to the ⌊n / neighborhood⌋-th neighbour: larger values give shorter lengthscales, and a standard
         deviation that rises at edges and holes which the default bridges.

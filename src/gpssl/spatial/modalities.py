@@ -22,7 +22,7 @@ STRETCH = 2.0
 """Lengthscales, in distances to the K-th neighbour. Of 1, 2 and 4, what did best on sections of tumours with a pathologist's labels."""
 DECIMALS = 6
 """Of rows, in units of lengthscales."""
-FAR_APART = 1000.0
+FAR_APART = 100.0
 """From one slice to the next, in half the extent of the largest: no kernel reaches so far."""
 MOST_ON_TOP = 0.2
 """Share of spots that may coincide with others."""
@@ -69,7 +69,7 @@ def gather(
         found["place"] = _side_by_side(coordinates(adata, spatial_key), codes, n_slices)
     if image_key is not None:
         hint = " gpssl.spatial.image_features(adata) makes it from the image of a slice."
-        found["colour"] = _standardised(numbers(adata, image_key, hint=hint))
+        found["color"] = _standardised(numbers(adata, image_key, hint=hint))
     if combine == "concatenate":
         found["expression"] = _standardised(expression)
         if "place" in found:
