@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from ..downstream import MarginalizedClassifier
 from ..progress import announce
 from ..selective import risk_controlled_threshold
+from ..validation import check_number
 from .blocks import spatial_blocks
 from .embedding import Fitted, representation
 from .fields import check_writable, column, listed
@@ -91,6 +93,7 @@ def composition(
     >>> adata.obsm["gpssl_proba"].shape[0], adata.obs["gpssl_label"].isna().any()
     (144, np.False_)
     """
+    check_number("n_draws", n_draws, Integral, at_least=1)
     labels = _labels(adata, label_key, unlabeled)
     fitted = representation(adata, key=key)
     model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), head, n_draws=n_draws, random_state=random_state)
@@ -150,9 +153,9 @@ def _threshold(
         groups = np.arange(len(known))
     classes = np.unique(types)
     proba = np.full((len(known), len(classes)), np.nan)
-    n_folds = min(N_FOLDS, len(np.unique(groups)))
+    n_folds = min(N_FOLDS, len(np.unique(groups)), int(np.unique(types, return_counts=True)[1].max()))
     if n_folds < 2:
-        raise ValueError("max_risk needs labelled spots in at least two places: one to learn from, one to judge by.")
+        raise ValueError("max_risk needs several labelled spots of a type, in at least two places: one to learn from, one to judge by.")
     with warnings.catch_warnings():
         # A type with fewer spots than folds is missing from some: its spots then count as errors.
         warnings.filterwarnings("ignore", "The least populated class")
