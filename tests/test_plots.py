@@ -233,6 +233,17 @@ def test_no_two_of_many_methods_look_the_same() -> None:
     assert len({(line.get_color(), line.get_linestyle()) for line in ax.lines}) == 28
 
 
+@pytest.mark.parametrize(("n_methods", "covers"), [(6, True), (7, False)])
+def test_names_of_many_methods_cover_no_curve(n_methods: int, covers: bool) -> None:
+    ax = plot_risk_coverage(risk_curves(n_methods))
+    figure, legend = ax.get_figure(root=True), ax.get_legend()
+    assert figure is not None
+    assert legend is not None
+    figure.draw_without_rendering()
+    assert ax.get_window_extent().overlaps(legend.get_window_extent()) == covers
+    assert legend.get_window_extent().x1 <= figure.bbox.x1
+
+
 def test_reliability_shows_accuracy_and_share_with_the_error_in_the_legend() -> None:
     curves = reliability_curves(2)
     ax = plot_reliability(curves)

@@ -12,6 +12,8 @@ from .figures import GREY, add_legend, axes_or_new, check_some, frame, style_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_INSIDE = 6
+"""Names in a legend that leave the curves to be seen."""
 LARGEST_MARKER = 600.0
 """Area, in square points, of the marker of a bin with all the rows."""
 
@@ -19,14 +21,18 @@ LARGEST_MARKER = 600.0
 def plot_risk_coverage(curves: Mapping[str, RiskCoverageCurve], ax: Axes | None = None) -> Axes:
     """Risk against coverage of each method, by name, with the area under the curve. The lower, the better."""
     check_some(curves, "risk_coverage_curve")
-    ax = axes_or_new(ax)
+    beside = len(curves) > MOST_INSIDE
+    ax = axes_or_new(ax, 7.8 if beside else 5.2)
     for number, (name, curve) in enumerate(curves.items()):
         style = style_of(number)
         label = f"{name} (AURC {curve.aurc:.3f})"
         # The risk at a coverage holds back to the one before, as in the AURC.
         ax.plot(curve.coverage, curve.risk, drawstyle="steps-pre", color=style.color, linestyle=style.line, label=label)
     frame(ax, xlabel="coverage (share of rows predicted)", ylabel="risk (error rate among them)")
-    add_legend(ax)
+    if beside:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize="small")
+    else:
+        add_legend(ax)
     # A little below zero, where a line would be hidden by the axis.
     ax.set(xlim=(0, 1.01), ylim=(-0.03 * ax.get_ylim()[1], None))
     return ax
