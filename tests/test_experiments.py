@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from gpssl.datasets import Table, load_breast_cancer, load_classification, load_regression
-from gpssl.experiments import circles, decisions, labels, regression, scaling, temperature, uci
+from gpssl.experiments import circles, decisions, labels, regression, scaling, spatial, temperature, uci
 from gpssl.experiments.ledger import Task
 from gpssl.experiments.methods import CIRCLES, HEAD, METHODS, QUICK, TABLES, models
 from gpssl.experiments.plan import Plan
@@ -267,7 +267,7 @@ def test_mice_are_not_split_up() -> None:
     assert sum(map(len, mice)) == len(set.union(*mice)) == 72
 
 
-@pytest.mark.parametrize("experiment", [circles, uci, regression, labels, temperature, scaling, decisions])
+@pytest.mark.parametrize("experiment", [circles, uci, regression, labels, temperature, scaling, decisions, spatial])
 def test_every_comparison_has_the_prior(experiment: Any) -> None:
     assert {"GP-prior", "prior"} & {task.method for task in experiment.tasks(Plan())}
 

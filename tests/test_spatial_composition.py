@@ -146,6 +146,8 @@ def test_what_does_not_fit_is_said(adata: anndata.AnnData) -> None:
     adata.obs["few"] = adata.obs["cell_type"].where(~adata.obs["cell_type"].duplicated())
     with pytest.raises(ValueError, match="max_risk needs several labelled spots of a type"):
         composition(adata, "few", n_draws=3, max_risk=0.1)
+    with pytest.raises(ValueError, match=r"obs\['purity'\] has fractions, such as 0.*measurements, not types"):
+        composition(adata, "purity")
     with pytest.raises(ValueError, match="only one class"):
         composition(adata, "one")
     with pytest.raises(ValueError, match=r"call gpssl\.spatial\.embed"):

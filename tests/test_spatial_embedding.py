@@ -253,6 +253,8 @@ def test_what_does_not_fit_is_said(adata: anndata.AnnData) -> None:
         embed(adata, image_key="image")
     with pytest.raises(ValueError, match=r'weights is a number for each modality.*combine="sum" or "product"'):
         embed(adata, combine="concatenate", weights={"expression": 1.0, "place": 1.0})
+    with pytest.raises(ValueError, match="n_components must be a whole number of at least 1, got '3'"):
+        embed(adata, "3")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="random_state must be a whole number of at least 0, got None"):
         embed(adata, random_state=None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"call gpssl.spatial.embed\(adata, key_added='gpssl'\) first"):
@@ -260,6 +262,11 @@ def test_what_does_not_fit_is_said(adata: anndata.AnnData) -> None:
     adata.obsm["spatial"][3] = np.nan
     with pytest.raises(ValueError, match=r"obsm\['spatial'\] must be finite numbers.*1 spots have NaN"):
         embed(adata)
+    adata.obsm["spatial"] = np.full((196, 2), "here", dtype=object)
+    with pytest.raises(ValueError, match=r"obsm\['spatial'\] must be numbers: could not convert"):
+        spatial_blocks(adata)
+    with pytest.raises(ValueError, match="There are no spots"):
+        spatial_blocks(adata[:0].copy())
     del adata.obsm["spatial"]
     with pytest.raises(ValueError, match=r"no obsm\['spatial'\].*spatial_key=None to leave the place out"):
         embed(adata)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..spatial.fields import listed
+from ..spatial.modalities import spacing
 from .figures import MAX_DIMENSIONS, choose_dimensions, dimension_name, new_figure
 from .plane import ColorScale
 from .spot_fields import TISSUE, Classes, dominant_types, find_picture, labels_of, places_of
@@ -23,7 +24,6 @@ from .spots import (
     key_width,
     new_panel,
     prepare,
-    spacing,
 )
 
 if TYPE_CHECKING:

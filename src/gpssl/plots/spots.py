@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import KDTree
 
 from ..spatial.images import Picture
+from ..spatial.modalities import spacing
 from .figures import new_figure
 from .plane import ColorScale
 from .spot_fields import TISSUE, Classes, find_picture, places_of, values_of
@@ -181,14 +181,6 @@ def add_circles(ax: Axes, places: Array, diameter: float, style: Mapping[str, An
 def axis_name(basis: str) -> str:
     """What people call a plane."""
     return AXIS_NAMES.get(basis.removeprefix("X_"), basis.removeprefix("X_"))
-
-
-def spacing(places: Array) -> float:
-    """Distance to the nearest other spot, in the median over spots."""
-    distinct = np.unique(places, axis=0)
-    if len(distinct) < 2:
-        return 1.0
-    return float(np.median(KDTree(distinct).query(distinct, k=2)[0][:, 1]))
 
 
 def _diameter(places: Array, basis: str) -> float:

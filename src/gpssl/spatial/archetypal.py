@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..threads import one_blas_thread
+from .expression import fix_signs
 from .packages import need
 
 Array = NDArray[np.float64]
@@ -79,6 +80,5 @@ def _leading_components(scores: Array, n_components: int) -> Array:
     if not size > 0:
         raise ValueError("All spots have the same expression: there are no archetypes to find.")
     eigenvalues, vectors = np.linalg.eigh(centred.T @ centred / (len(centred) * size**2))
-    leading = vectors[:, ::-1][:, :n_components]
-    leading = leading * np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(leading.shape[1])])
+    leading = fix_signs(vectors[:, ::-1][:, :n_components])
     return centred @ leading / (size * np.sqrt(eigenvalues[::-1][:n_components].sum()))

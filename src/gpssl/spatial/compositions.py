@@ -118,6 +118,8 @@ def _labels(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
     """Types as text, None where there is none. [n]"""
     check_writable(adata)
     values = column(adata.obs, label_key, "label_key", "obs")
+    if values.dtype.kind == "f" and (values.dropna() % 1 != 0).any():
+        raise ValueError(f"obs[{label_key!r}] has fractions, such as {values.dropna().iloc[0]:g}: these are measurements, not types.")
     labels = np.array([_name(value) for value in values.astype(object)], dtype=object)
     if unlabeled is not None and unlabeled not in labels:
         raise ValueError(f"unlabeled={unlabeled!r} does not occur in obs[{label_key!r}], which has {listed(values.dropna().unique())}.")

@@ -109,6 +109,7 @@ def embed(
     if weights is not None and (combine == "concatenate" or not isinstance(weights, Mapping)):
         raise ValueError('weights is a number for each modality, such as {"expression": 2, "place": 1}, with combine="sum" or "product".')
     _check_key(adata, key_added)
+    check_number("n_components", n_components, Integral, at_least=1)
     check_number("random_state", random_state, Integral, at_least=0)
     check_number("max_inducing", max_inducing, Integral, at_least=1)
     check_number("n_comps", n_comps, Integral, at_least=1)

@@ -136,7 +136,7 @@ def principal_components(
         covariance = (moments[2] - total * np.outer(mean, mean)) / (total - 1)
         last = len(covariance) - 1
         eigenvalues, vectors = eigh(covariance, subset_by_index=[last - n_comps + 1, last])
-    variance, directions = eigenvalues[::-1], _fix_signs(vectors[:, ::-1])
+    variance, directions = eigenvalues[::-1], fix_signs(vectors[:, ::-1])
     scores = np.asarray(rows.map(partial(_project, scale=scale, used=used, mean=mean, directions=directions), (None, n_comps)))
     loadings = np.zeros((len(used), n_comps))
     loadings[used] = directions
@@ -229,7 +229,7 @@ def _project(X: NDArray[Any], *, scale: Scale, used: NDArray[np.bool_], mean: Ar
     return (scale.log(X, used) - mean) @ directions
 
 
-def _fix_signs(vectors: Array) -> Array:
+def fix_signs(vectors: Array) -> Array:
     """The largest entry of each column is positive, so that the same data give the same components everywhere."""
     largest = np.abs(vectors).argmax(axis=0)
     return vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])

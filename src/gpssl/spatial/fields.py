@@ -37,7 +37,12 @@ def numbers(adata: Any, name: str, *, hint: str = "") -> Array:
     """A field of `obsm`, as finite numbers. [n, D]"""
     if name not in adata.obsm:
         raise ValueError(f"There is no obsm[{name!r}]; obsm has {listed(adata.obsm)}.{hint}")
-    values = np.asarray(adata.obsm[name], dtype=np.float64)
+    try:
+        values = np.asarray(adata.obsm[name], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"obsm[{name!r}] must be numbers: {error}.") from error
+    if len(values) == 0:
+        raise ValueError("There are no spots.")
     bad = int((~np.isfinite(values.reshape(len(values), -1))).any(axis=1).sum())
     if values.ndim != 2 or bad:
         raise ValueError(

@@ -69,9 +69,9 @@ def gather(
         found["place"] = _side_by_side(coordinates(adata, spatial_key), codes, n_slices)
     if image_key is not None:
         hint = " gpssl.spatial.image_features(adata) makes it from the image of a slice."
-        found["color"] = _standardised(numbers(adata, image_key, hint=hint))
+        found["color"] = standardised(numbers(adata, image_key, hint=hint))
     if combine == "concatenate":
-        found["expression"] = _standardised(expression)
+        found["expression"] = standardised(expression)
         if "place" in found:
             found["place"] /= _spread_within(found["place"], codes, n_slices)
         scale = STRETCH * _lengthscale(np.hstack(list(found.values())), neighborhood * n_slices)
@@ -92,26 +92,33 @@ def _side_by_side(values: Array, codes: NDArray[np.intp], n_slices: int) -> Arra
     laid_out = np.empty_like(values)
     for code in range(n_slices):
         here = codes == code
+        _warn_of_slices_on_top(values[here])
         laid_out[here] = (values[here] - values[here].mean(axis=0)) / spacing(values[here])
     laid_out[:, 0] += FAR_APART * np.abs(laid_out).max() * codes
     return laid_out
 
 
 def spacing(places: Array) -> float:
-    """The median distance from a spot to its nearest neighbour; a warning where many spots lie on top of others."""
-    if len(places) < 2:
-        return 1.0
-    distances = cKDTree(places).query(places, 2)[0][:, 1]
-    on_top = (distances == 0).mean()
-    if on_top > MOST_ON_TOP:
+    """The median distance from a spot to its nearest neighbour, of those that have none exactly on top of them."""
+    apart = _nearest(places)
+    apart = apart[apart > 0]
+    return float(np.median(apart)) if len(apart) else 1.0
+
+
+def _nearest(places: Array) -> Array:
+    """Distance to the nearest other spot. [n], or none for a single one"""
+    return cKDTree(places).query(places, 2)[0][:, 1] if len(places) > 1 else np.empty(0)
+
+
+def _warn_of_slices_on_top(places: Array) -> None:
+    distances = _nearest(places)
+    if len(distances) and (distances == 0).mean() > MOST_ON_TOP:
         warnings.warn(
-            f"{on_top:.0%} of the spots lie exactly on top of others. If these are several slices, pass batch_key=..., the column of obs "
-            "that tells them apart.",
+            f"{(distances == 0).mean():.0%} of the spots lie exactly on top of others. If these are several slices, pass batch_key=..., "
+            "the column of obs that tells them apart.",
             UserWarning,
             stacklevel=2,
         )
-    apart = distances[distances > 0]
-    return float(np.median(apart)) if len(apart) else 1.0
 
 
 def _spread_within(values: Array, codes: NDArray[np.intp], n_slices: int) -> float:
@@ -120,7 +127,7 @@ def _spread_within(values: Array, codes: NDArray[np.intp], n_slices: int) -> flo
     return float((values - centres[codes]).std()) or 1.0
 
 
-def _standardised(values: Array) -> Array:
+def standardised(values: Array) -> Array:
     """Each column with mean 0 and standard deviation 1, constant ones 0."""
     spread = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)

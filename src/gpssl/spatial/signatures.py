@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .expression import log_expression
+from .modalities import standardised
 
 Array = NDArray[np.float64]
 
@@ -66,7 +67,7 @@ def signature_scores(adata: Any, signatures: Signatures, *, layer: str | None = 
     can be compared with others. [n, types]
     """
     genes = signatures.genes
-    z = _standardise(log_expression(adata, genes, layer=layer))
+    z = standardised(log_expression(adata, genes, layer=layer))
     place = {gene: j for j, gene in enumerate(genes)}
     scores = np.column_stack([z[:, [place[gene] for gene in used]].mean(axis=1) for used in signatures.used.values()])
     silent = [name for name, spread in zip(signatures.types, np.ptp(scores, axis=0), strict=True) if not spread > 0]
@@ -75,13 +76,7 @@ def signature_scores(adata: Any, signatures: Signatures, *, layer: str | None = 
             f"The genes of {_quoted(silent)} do not vary over the spots, or are expressed in none: leave these types out, or give them "
             "other genes."
         )
-    return _standardise(scores)
-
-
-def _standardise(values: Array) -> Array:
-    """Mean 0 and variance 1 in each column, zero where it is constant."""
-    spread = values.std(axis=0)
-    return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return standardised(scores)
 
 
 def _read(signatures: Any) -> dict[str, list[str]]:
