@@ -14,7 +14,6 @@ from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
-from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.calibration import ReliabilityCurve, expected_calibration_error, reliability_curve
@@ -33,6 +32,7 @@ from gpssl.plots import (
     plot_uncertainty,
 )
 from gpssl.selective import RiskCoverageCurve, aurc, risk_coverage_curve
+from pictures import legend_texts, render
 
 Array = NDArray[np.float64]
 
@@ -75,15 +75,6 @@ def reliability_curves(n: int) -> dict[str, ReliabilityCurve]:
 def image(ax: Any) -> Array:
     """The values of a map, one for each place of the grid. [n²]"""
     return np.asarray(ax.images[0].get_array()).ravel()
-
-
-def legend_texts(legend: Any) -> list[str]:
-    return [text.get_text() for text in legend.get_texts()]
-
-
-def render(ax: Any) -> None:
-    """Draw everything: layout problems and warnings appear only then."""
-    ax.figure.canvas.draw()
 
 
 # Grids and maps
@@ -292,49 +283,6 @@ def test_uncertainty_is_the_sum_of_its_parts(classifiers: dict[str, Marginalized
     np.testing.assert_array_equal(image(total), classifiers["full"].predict_uncertainty(GRID.points).total)
     np.testing.assert_allclose(image(total), image(head) + image(representation))
     render(total)
-
-
-# Diagnostics
-
-
-def test_spectrum_marks_the_first_directions_and_the_residual(ssl: GPSSL) -> None:
-    ax = plot_spectrum(ssl)
-    first, others, residual = ax.lines
-    assert ax.get_yscale() == "log"
-    np.testing.assert_array_equal(np.append(first.get_ydata(), others.get_ydata()), ssl.eigenvalues_)
-    np.testing.assert_array_equal(first.get_xdata(), [1, 2, 3])
-    np.testing.assert_allclose(np.asarray(residual.get_ydata(), dtype=float), ssl._spectrum.residual)
-    render(ax)
-
-
-def test_residuals_are_those_of_the_kernel_matrices(circles: Array) -> None:
-    ssl = GPSSL(3, kernel=3.0 * RBF(0.5), inducing=20, residual_tolerance=0.2, random_state=0).fit(circles)
-    X = 1.5 * circles[:40]
-    U = ssl.inducing_points_
-    cross = ssl.kernel_(X, U)
-    open_variance = 3.0 - np.diag(cross @ np.linalg.solve(ssl.kernel_(U, U) + 3.0 * ssl.jitter_ * np.eye(len(U)), cross.T))
-    shares = open_variance / 3.0
-    ax = plot_residuals(ssl, X)
-    curve, mean, tolerance = ax.lines
-    np.testing.assert_allclose(np.asarray(curve.get_xdata())[1:], np.sort(shares), rtol=1e-5, atol=1e-9)
-    np.testing.assert_allclose(np.asarray(curve.get_ydata())[1:], np.arange(1, 41) / 40)
-    np.testing.assert_allclose(np.asarray(mean.get_xdata(), dtype=float), shares.mean())
-    np.testing.assert_allclose(np.asarray(tolerance.get_xdata(), dtype=float), 0.2)
-    above = f"{np.mean(shares > 0.2):.0%}"
-    assert legend_texts(ax.get_legend())[2] == f"tolerance 0.2 ({above} above)"
-    render(ax)
-
-
-def test_all_prior_variance_is_open_far_from_the_rows(ssl: GPSSL) -> None:
-    ax = plot_residuals(ssl, np.array([[100.0, 100.0], [-100.0, 50.0]]))
-    np.testing.assert_allclose(np.asarray(ax.lines[0].get_xdata(), dtype=float), 1.0)
-    render(ax)
-
-
-def test_white_noise_is_open_at_every_row(circles: Array) -> None:
-    ssl = GPSSL(2, kernel=RBF(0.5) + WhiteKernel(0.25), random_state=0).fit(circles)
-    shares = np.asarray(plot_residuals(ssl, ssl.inducing_points_).lines[0].get_xdata())
-    np.testing.assert_allclose(shares, 0.25 / 1.25, atol=1e-6)
 
 
 # What holds for all

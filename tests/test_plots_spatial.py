@@ -16,8 +16,9 @@ from gpssl.plots import plot_composition, plot_dimensions, plot_histology, plot_
 from gpssl.plots.figures import COLORS, new_figure
 from gpssl.plots.plane import ColorScale
 from gpssl.plots.spot_fields import class_colors
-from gpssl.plots.spots import UNLABELLED_COLOR, spacing
+from gpssl.plots.spots import UNLABELLED_COLOR
 from gpssl.spatial import image_features
+from gpssl.spatial.modalities import spacing
 
 Array = NDArray[np.float64]
 
