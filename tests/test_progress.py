@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gpssl.progress import Progress, announce
+from gpssl.progress import Progress, announce, shown_by
 
 
 class Terminal(io.StringIO):
@@ -45,4 +45,21 @@ def test_silent_unless_enabled(capsys: pytest.CaptureFixture[str]) -> None:
     line.advance(10)
     line.finish()
     announce("done", enabled=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_display_is_told_instead_of_the_terminal(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[tuple[str, int, bool]] = []
+    with shown_by(lambda progress: seen.append((progress.task, progress.done, progress.finished))):
+        counted = Progress("pass", 30, enabled=False)
+        announce("a step", enabled=True)
+        for _ in range(3):
+            clock[0] += 0.2
+            counted.advance(10)
+        counted.finish()
+    assert seen == [("pass", 10, False), ("pass", 20, False), ("pass", 30, False), ("pass", 30, True)]
+    outside = Progress("pass", 30, enabled=False)
+    outside.advance(30)
+    outside.finish()
+    assert len(seen) == 4
     assert capsys.readouterr() == ("", "")

@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TextIO
+
+SECONDS_BETWEEN = 0.1
+"""Between two looks at the same task."""
 
 
 class Progress:
@@ -13,6 +19,8 @@ class Progress:
 
     On a terminal the line is rewritten in place; elsewhere (a log file, a notebook's log) a new line is printed
     every two seconds or more, so that a log stays readable. Silent when `enabled` is false.
+
+    Within `shown_by` nothing is printed, and a display of the caller's, such as a bar, is told instead.
     """
 
     def __init__(self, task: str, total: int | None, *, enabled: bool, unit: str = "rows", stream: TextIO | None = None) -> None:
@@ -22,21 +30,30 @@ class Progress:
         self.unit = unit
         self.stream = stream if stream is not None else sys.stderr
         self.done = self._skipped = 0
+        self.finished = False
+        self._display = _display.get()
         self._started = self._shown = time.perf_counter()
         self._lock = threading.Lock()
 
     def advance(self, count: int) -> None:
         """So many more are done; safe to call from several threads."""
-        if not self.enabled:
+        if not self.enabled and not self._display:
             return
         with self._lock:
             self.done += count
             now = time.perf_counter()
-            # A long run's log gets a line for each twentieth of the time that it has taken.
-            interval = 0.1 if self.stream.isatty() else max(2.0, 0.05 * (now - self._started))
-            if now - self._shown >= interval:
-                self._shown = now
+            if now - self._shown < self._interval(now):
+                return
+            self._shown = now
+            if self._display:
+                self._display(self)
+            else:
                 self._write(now, end="\r" if self.stream.isatty() else "\n")
+
+    def _interval(self, now: float) -> float:
+        """A long run's log gets a line for each twentieth of the time that it has taken."""
+        at_once = self._display or self.stream.isatty()
+        return SECONDS_BETWEEN if at_once else max(2.0, 0.05 * (now - self._started))
 
     def skip(self, count: int) -> None:
         """So many were done before: they count as done, but not for the speed."""
@@ -45,7 +62,10 @@ class Progress:
 
     def finish(self) -> None:
         """Print the final count."""
-        if self.enabled:
+        self.finished = True
+        if self._display:
+            self._display(self)
+        elif self.enabled:
             self._write(time.perf_counter(), end="\n")
 
     def _write(self, now: float, *, end: str) -> None:
@@ -68,7 +88,23 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 180 else f"{seconds / 60:.0f} min"
 
 
+Display = Callable[[Progress], None]
+"""Shows how far a task is: called with the same object again and again, at last when it is finished."""
+
+_display: ContextVar[Display | None] = ContextVar("display", default=None)
+
+
+@contextmanager
+def shown_by(display: Display) -> Iterator[None]:
+    """Whatever is counted within this block is shown by `display`, whether it was asked to be verbose or not."""
+    token = _display.set(display)
+    try:
+        yield
+    finally:
+        _display.reset(token)
+
+
 def announce(message: str, *, enabled: bool) -> None:
     """Print one line about a finished step."""
-    if enabled:
+    if enabled and _display.get() is None:
         print(message, file=sys.stderr, flush=True)
