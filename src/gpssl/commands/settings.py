@@ -1,0 +1,55 @@
+"""What a person may choose about the model, and the model that it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from sklearn.gaussian_process.kernels import Kernel
+
+from .. import GPSSL
+from ..kernels import NeighborDiffusion, for_table
+
+RESIDUAL_TOLERANCE = 1e-3
+"""Tables that nobody prepared have many small directions; the last of them would take twice the inducing points."""
+
+
+class Alike(StrEnum):
+    """Which rows are alike."""
+
+    COLUMNS = "columns"
+    """Those that agree in their columns."""
+    NEIGHBOURS = "neighbours"
+    """Those that can be reached from each other in small steps, from neighbour to neighbour."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The choices that all commands share."""
+
+    n_components: int | None = None
+    """None: five for tables, ten for tissue."""
+    alike: Alike = Alike.COLUMNS
+    temperature: float | Literal["auto"] = "auto"
+    n_draws: int = 100
+    max_inducing: int = 512
+    seed: int = 0
+
+
+def kernel_for(frame: Any, alike: Alike) -> Kernel:
+    """A kernel that suits the columns of a data frame."""
+    of_columns = for_table(frame)
+    return NeighborDiffusion(kernel=of_columns) if alike is Alike.NEIGHBOURS else of_columns
+
+
+def new_representation(kernel: Kernel, settings: Settings) -> GPSSL:
+    """GPSSL with these settings, not yet fitted."""
+    return GPSSL(
+        settings.n_components or 5,
+        kernel=kernel,
+        temperature=settings.temperature,
+        residual_tolerance=RESIDUAL_TOLERANCE,
+        max_inducing=settings.max_inducing,
+        random_state=settings.seed,
+    )

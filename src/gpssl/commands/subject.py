@@ -1,0 +1,130 @@
+"""What a command works on: the rows of a person's file, what is to be predicted, and a way to write results beside them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import GPSSL
+from ..column_facts import ColumnFacts
+from ..progress import Progress
+from .settings import Settings
+
+Array = NDArray[np.float64]
+TargetKind = Literal["class", "number"]
+
+
+class Piece(NamedTuple):
+    """Consecutive rows."""
+
+    rows: Any
+    """As the model takes them: a data frame, or an array."""
+    cells: Any
+    """As the person had them: a data frame with all columns."""
+
+
+class Target(NamedTuple):
+    """What is to be predicted."""
+
+    name: str
+    kind: TargetKind
+    values: NDArray[Any]
+    """Numbers with NaN, or texts with None, where it is not known. [n]"""
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Which rows have a label. [n]"""
+        if self.kind == "number":
+            return ~np.isnan(self.values.astype(np.float64))
+        return np.array([value is not None for value in self.values], dtype=bool)
+
+
+class Labelled(NamedTuple):
+    """The rows with a label, in memory."""
+
+    places: NDArray[np.intp]
+    """Where they are in the file. [n labelled]"""
+    rows: Any
+    y: NDArray[Any]
+    groups: NDArray[Any] | None
+    """Rows of the same group are held out together."""
+
+
+class Subject(ABC):
+    """A file with rows."""
+
+    path: Path
+    n_rows: int
+    notes: list[str]
+    """What was done to read it, in sentences."""
+    facts: Sequence[ColumnFacts]
+    """Of the columns that the model learns from."""
+    kind: Literal["table", "tissue"]
+
+    @abstractmethod
+    def fit(self, settings: Settings) -> GPSSL:
+        """A representation of all rows."""
+
+    @abstractmethod
+    def pieces(self) -> Iterator[Piece]:
+        """All rows, in order, some at a time."""
+
+    @abstractmethod
+    def target(self) -> Target:
+        """The column to predict."""
+
+    @abstractmethod
+    def groups(self) -> NDArray[Any] | None:
+        """Which rows belong together. [n]"""
+
+    @abstractmethod
+    def coordinates(self) -> Array | None:
+        """Where the rows are on tissue. [n, 2]"""
+
+    @abstractmethod
+    def write(self, out: Path, new_columns: Callable[[Piece, slice], Any], *, only_new: bool, force: bool) -> None:
+        """A file with the rows and, for each piece and its place in the file, a data frame of new columns."""
+
+    def labelled(self) -> Labelled:
+        """The rows with a label; a sentence where there is none."""
+        target = self.target()
+        places = np.flatnonzero(target.is_known)
+        if len(places) == 0:
+            raise ValueError(f"No row of {self.path.name} has a label in {target.name!r}: fill in some of its cells.")
+        values = target.values[places]
+        y = values.astype(np.float64) if target.kind == "number" else values.astype(str)
+        groups = self.groups()
+        return Labelled(places, self.rows_at(places), y, None if groups is None else groups[places])
+
+    def rows_at(self, places: NDArray[np.intp]) -> Any:
+        """Some of the rows, in the order of the file, in memory."""
+        chosen = [piece.rows[np.isin(np.arange(where.start, where.stop), places)] for piece, where in self.numbered_pieces()]
+        return _side_by_side(chosen)
+
+    def numbered_pieces(self, task: str = "reading") -> Iterator[tuple[Piece, slice]]:
+        """The pieces, and where each is in the file."""
+        progress = Progress(task, self.n_rows, enabled=False)
+        start = 0
+        for piece in self.pieces():
+            yield piece, slice(start, start + len(piece.rows))
+            start += len(piece.rows)
+            progress.advance(len(piece.rows))
+        progress.finish()
+
+    def map(self, function: Callable[[Any], NDArray[Any]], task: str) -> NDArray[Any]:
+        """A function of the rows, piece by piece. [n, …]"""
+        return np.concatenate([function(piece.rows) for piece, _ in self.numbered_pieces(task)])
+
+
+def _side_by_side(parts: list[Any]) -> Any:
+    """Data frames or arrays, one below the other."""
+    if hasattr(parts[0], "columns"):
+        import pandas as pd
+
+        return pd.concat(parts, ignore_index=True)
+    return np.concatenate(parts)

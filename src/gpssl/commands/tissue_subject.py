@@ -1,0 +1,124 @@
+"""Spots of a slice of tissue, in an AnnData file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import GPSSL
+from ..column_facts import ColumnFacts
+from ..files import FileError, replacing, write_table
+from .settings import Settings
+from .subject import Array, Piece, Subject, Target, TargetKind
+
+SUFFIX = ".h5ad"
+KEY = "gpssl"
+N_COMPONENTS = 10
+UNKNOWN = ("", "nan", "None", "NA", "-1")
+"""What tables of spots have in the place of a missing type."""
+
+
+class TissueSubject(Subject):
+    """Expression, place and colour of spots, as `gpssl.spatial.embed` takes them."""
+
+    kind = "tissue"
+
+    def __init__(self, path: Path, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None) -> None:
+        self.path = path
+        self.adata = _read(path)
+        self.n_rows = int(self.adata.n_obs)
+        self.notes = [f"{self.n_rows:,} spots, {self.adata.n_vars:,} genes"]
+        self.facts: list[ColumnFacts] = []
+        self._target, self._target_kind, self._group = target, target_kind, group
+        self._spatial_key = "spatial" if "spatial" in self.adata.obsm else None
+        for name in (target, group):
+            if name is not None and name not in self.adata.obs:
+                raise FileError(f"{path.name} has no column {name!r} in obs; it has {', '.join(map(repr, self.adata.obs.columns))}.")
+        if self._spatial_key is None:
+            self.notes.append('There is no obsm["spatial"]: rows are compared by their expression alone.')
+
+    def fit(self, settings: Settings) -> GPSSL:
+        """The representation of `gpssl.spatial.embed`, whose fields are added to the spots."""
+        from ..spatial import embed
+        from ..spatial.embedding import representation
+
+        if settings.alike != "columns":
+            raise ValueError("Spots of tissue are compared by expression, place and colour: leave out --alike.")
+        embed(
+            self.adata,
+            settings.n_components or N_COMPONENTS,
+            temperature=settings.temperature,
+            max_inducing=settings.max_inducing,
+            random_state=settings.seed,
+            spatial_key=self._spatial_key,
+            key_added=KEY,
+        )
+        return representation(self.adata, key=KEY).ssl
+
+    def pieces(self) -> Iterator[Piece]:
+        """All spots at once, with the columns of `obs`."""
+        from ..spatial.embedding import modalities
+
+        if KEY not in self.adata.uns:
+            raise FileError(
+                f"{self.path.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learnt from. Use the .h5ad file "
+                "that gpssl embed wrote, or embed these spots."
+            )
+        cells = self.adata.obs.copy()
+        cells.insert(0, "spot", self.adata.obs_names.to_numpy())
+        yield Piece(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, cells.reset_index(drop=True))
+
+    def target(self) -> Target:
+        """A column of `obs`."""
+        if self._target is None:
+            raise ValueError("Name the column of obs to predict: --target COLUMN.")
+        column = self.adata.obs[self._target]
+        kind = self._target_kind or ("number" if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any() else "class")
+        if kind == "number":
+            return Target(self._target, kind, column.to_numpy(dtype=np.float64))
+        texts = column.astype(object).where(column.notna(), None)
+        values = [None if value is None or str(value) in UNKNOWN else str(value) for value in texts]
+        return Target(self._target, kind, np.array(values, dtype=object))
+
+    def groups(self) -> NDArray[Any] | None:
+        """The column that was named, else blocks of neighbouring spots: neighbours give each other away."""
+        if self._group is not None:
+            return self.adata.obs[self._group].astype(str).to_numpy()
+        if self._spatial_key is None:
+            return None
+        from ..spatial import spatial_blocks
+
+        return np.asarray(spatial_blocks(self.adata, spatial_key=self._spatial_key))
+
+    def coordinates(self) -> Array | None:
+        """Of the spots."""
+        return None if self._spatial_key is None else np.asarray(self.adata.obsm[self._spatial_key], dtype=np.float64)[:, :2]
+
+    def write(self, out: Path, new_columns: Callable[[Piece, slice], Any], *, only_new: bool, force: bool) -> None:
+        """AnnData with the new columns in `obs`, or a table of them."""
+        piece = next(self.pieces())
+        new = new_columns(piece, slice(0, self.n_rows))
+        if out.suffix != SUFFIX:
+            write_table(out, new.set_index(piece.cells.index) if only_new else piece.cells.join(new, rsuffix="_new"), force=force)
+            return
+        for name in new.columns:
+            self.adata.obs[name] = new[name].to_numpy()
+        with replacing(out, force=force) as beside:
+            self.adata.write_h5ad(beside)
+
+
+def _read(path: Path) -> Any:
+    if not path.is_file():
+        raise FileError(f"There is no file {str(path)!r}.")
+    try:
+        import anndata
+    except ImportError as error:
+        raise ImportError('Files of AnnData need anndata and scanpy: pip install "gpssl[spatial]".') from error
+    try:
+        return anndata.read_h5ad(path)
+    except Exception as error:  # h5py, anndata and zarr raise errors of many kinds
+        raise FileError(f"{path} cannot be read as AnnData: {str(error).splitlines()[0]}") from error
