@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+import gpssl
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "gpssl"
@@ -67,10 +71,17 @@ def imported_rooms(path: Path) -> set[str]:
             base = folder[: len(folder) - node.level + 1]
             parts = (*base, *(node.module or "").split("."))
             named = [part for part in parts if part]
-            found |= {named[0]} if named else {alias.name if (PACKAGE / alias.name).exists() else "" for alias in node.names}
+            found |= {named[0]} if named else {room_of_name(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "gpssl":
             pytest.fail(f"{path} imports its own package by name")
-    return {name or "__init__" for name in found}
+    return found
+
+
+def room_of_name(name: str) -> str:
+    """Where a name comes from that is imported from the package itself, which imports it only when it is asked for."""
+    if name in gpssl._HOMES:
+        return gpssl._HOMES[name]
+    return name if (PACKAGE / name).exists() or (PACKAGE / f"{name}.py").exists() else "__init__"
 
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -83,10 +94,33 @@ def test_no_import_goes_up(path: Path) -> None:
         assert ORDER.index(name) <= here, f"{path.name} may not import {name}"
 
 
+def test_the_package_names_what_it_imports_for_type_checkers() -> None:
+    """What a reader of the source sees is what `__getattr__` gives, each name has a home in the house, and nothing is imported at once."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 0]
+    seen = {(node.module, alias.name) for node in imports for alias in node.names}
+    assert seen == {(home, name) for name, home in gpssl._HOMES.items()} | {(None, name) for name in gpssl._MODULES}
+    assert {*gpssl._HOMES.values(), *gpssl._MODULES} <= set(ORDER)
+    assert {*gpssl._HOMES, "__version__"} <= set(gpssl.__all__) <= {*gpssl._HOMES, *gpssl._MODULES, "__version__"}
+    guarded = [node for node in tree.body if isinstance(node, ast.If)]
+    assert [ast.unparse(node.test) for node in guarded] == ["TYPE_CHECKING"]
+    assert all(any(node is child for child in ast.walk(guarded[0])) for node in imports)
+
+
+@pytest.mark.parametrize("module", ["gpssl", "gpssl.cli"])
+def test_importing_is_quick(module: str) -> None:
+    """Nothing that takes long is imported before it is asked for."""
+    slow = {"sklearn", "scipy", "numpy", "pandas", "matplotlib", "torch", "dask", "pyarrow"}
+    command = f"import sys, {module}; print(*sys.modules)"
+    seen = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout.split()
+    assert module in seen
+    assert slow & set(seen) == set()
+
+
 def test_core_needs_only_its_dependencies() -> None:
     allowed = {"joblib", "numpy", "scipy", "sklearn", "threadpoolctl", "gpssl"}
     core = [path for path in MODULES if room(path) not in ("spatial", "plots", "experiments", "cli")]
-    standard = __import__("sys").stdlib_module_names
+    standard = sys.stdlib_module_names
     for path in core:
         tree = ast.parse(path.read_text())
         for node in tree.body if path.stem in IMPORT_WHEN_USED else ast.walk(tree):

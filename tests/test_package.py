@@ -1,0 +1,60 @@
+"""The package's own names, which are imported when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import pydoc
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpssl
+from gpssl import GPSSL
+
+
+@pytest.mark.parametrize("name", gpssl.__all__)
+def test_every_name_is_there_and_listed(name: str) -> None:
+    assert getattr(gpssl, name) is getattr(gpssl, name)
+    assert name in dir(gpssl)
+
+
+@pytest.mark.parametrize("name", sorted(gpssl._MODULES))
+def test_modules_need_not_be_imported_by_themselves(name: str) -> None:
+    assert getattr(gpssl, name) is importlib.import_module(f"gpssl.{name}")
+
+
+def test_a_fresh_interpreter_finds_names_in_every_way() -> None:
+    """Each statement by itself, for what one of them imports the next would find."""
+    for statement in (
+        "from gpssl import *; GPSSL, kernels.NeighborRBF, __version__",
+        "import gpssl; gpssl.kernels.NeighborRBF, gpssl.sources.TableFiles, gpssl.GPSSL",
+        "import gpssl.selective as selective; selective.aurc",
+        "from gpssl import GPSSL, downstream; downstream.MarginalizedClassifier(GPSSL())",
+    ):
+        subprocess.run([sys.executable, "-W", "error", "-c", statement], check=True)
+
+
+def test_what_is_not_there_is_said_in_the_usual_words() -> None:
+    with pytest.raises(AttributeError, match="module 'gpssl' has no attribute 'GPSSSL'"):
+        gpssl.GPSSSL  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'GPSSSL' from 'gpssl'"):
+        from gpssl import GPSSSL  # noqa: F401
+
+
+def test_version_is_the_project_s() -> None:
+    project = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+    assert f'version = "{gpssl.__version__}"' in project
+
+
+def test_models_are_pickled_by_the_module_that_defines_them() -> None:
+    assert GPSSL.__module__ == "gpssl.estimator"
+    assert isinstance(pickle.loads(pickle.dumps(GPSSL(3))), gpssl.GPSSL)
+
+
+def test_help_shows_the_classes() -> None:
+    text = pydoc.plain(pydoc.render_doc(gpssl))
+    assert re.search(r"class GPSSL\(", text)
