@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
@@ -49,8 +50,12 @@ class HeldOutNumbers(NamedTuple):
     y: Array
     mean: Array
     std: Array
-    interval: Array
-    """Central 90 % intervals. [n, 2]"""
+    level: Array
+    """Predicted distribution function at the target, (1/S) Σ_s Φ((y − μ_s) / σ_s): uniform where predictions can be believed. [n]"""
+
+    def interval_coverage(self, nominal: float) -> float:
+        """Share of targets in the central interval of this probability."""
+        return float((np.abs(self.level - 0.5) <= nominal / 2).mean())
 
 
 class Share(NamedTuple):
@@ -101,20 +106,20 @@ def hold_out_classes(model: Any, labelled: Labelled, seed: int, task: str = "cro
 def hold_out_numbers(model: Any, labelled: Labelled, seed: int, task: str = "cross-validation") -> HeldOutNumbers:
     """Each labelled row's prediction by a model that was trained without it, and without its group."""
     n_rows = len(labelled.y)
-    mean, std, interval = np.full(n_rows, np.nan), np.full(n_rows, np.nan), np.full((n_rows, 2), np.nan)
+    mean, std, level = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
     for training, held_out in _counted(_number_folds(labelled, seed), task):
         fitted = clone(model).fit(_safe_indexing(labelled.rows, training), labelled.y[training])
-        rows = _safe_indexing(labelled.rows, held_out)
-        mean[held_out], std[held_out] = fitted.predict(rows), fitted.predict_std(rows)
-        interval[held_out] = fitted.predict_interval(rows, 0.9)
-    return HeldOutNumbers(labelled.y, mean, std, interval)
+        means, stds = fitted.predict_draws(_safe_indexing(labelled.rows, held_out))
+        mean[held_out] = means.mean(axis=0)
+        std[held_out] = np.sqrt((stds**2).mean(axis=0) + means.var(axis=0))
+        level[held_out] = ndtr((labelled.y[held_out] - means) / stds).mean(axis=0)
+    return HeldOutNumbers(labelled.y, mean, std, level)
 
 
 def _class_folds(labelled: Labelled, seed: int) -> Folds:
-    n_groups = len(np.unique(labelled.y)) and int(np.unique(labelled.y, return_counts=True)[1].max())
-    if labelled.groups is not None:
-        n_groups = min(n_groups, len(np.unique(labelled.groups)))
-    n_folds = min(N_FOLDS, n_groups)
+    commonest = int(np.unique(labelled.y, return_counts=True)[1].max())
+    n_groups = commonest if labelled.groups is None else len(np.unique(labelled.groups))
+    n_folds = min(N_FOLDS, commonest, n_groups)
     if n_folds < 2:
         return []
     splitter = StratifiedKFold if labelled.groups is None else StratifiedGroupKFold

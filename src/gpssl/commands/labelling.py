@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from .. import GPSSL, MarginalizedClassifier, MarginalizedRegressor
-from ..calibration import interval_coverage, root_mean_squared_error
+from ..calibration import root_mean_squared_error
 from ..files import replacing
 from ..io import save
-from ..selective import risk_controlled_threshold, risk_coverage_curve_from_losses
+from ..selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses
 from .embedding import check_outputs
 from .held_out import HeldOutClasses, HeldOutNumbers, Share, hold_out_classes, hold_out_numbers
 from .notes import noting
@@ -84,10 +84,11 @@ def new_model(ssl: GPSSL, target: Target, settings: Settings) -> Any:
 def label(subject: Subject, out: Path, model_file: Path, settings: Settings, promise: Promise, *, only_new: bool, force: bool) -> LabelledTable:
     """Learn from all rows and the labels of some, predict the others, and write both into files."""
     check_outputs(subject, [out, model_file], force)
-    target, labelled = subject.target(), subject.labelled()
-    check_labels(target, labelled, subject.notes)
+    target = subject.target()
+    check_labels(target, subject.path.name, subject.notes)
     with noting(subject.notes):
         model = new_model(subject.fit(settings), target, settings)
+        labelled = subject.labelled()
         expectation = expect(model, target, labelled, promise, settings.seed)
         fitted = model.fit(labelled.rows, labelled.y)
     columns = _Predictor(fitted, target, expectation.threshold, promise.max_risk is not None)
@@ -110,19 +111,22 @@ def label(subject: Subject, out: Path, model_file: Path, settings: Settings, pro
     )
 
 
-def check_labels(target: Target, labelled: Labelled, notes: list[str]) -> None:
+def check_labels(target: Target, file: str, notes: list[str]) -> None:
     """A sentence for labels that nothing can be learnt from, a note for those that little can."""
-    values, counts = np.unique(labelled.y, return_counts=True)
+    labels = target.labels
+    if len(labels) == 0:
+        raise ValueError(f"No row of {file} has a label in {target.name!r}: fill in some of its cells.")
+    values, counts = np.unique(labels, return_counts=True)
     if len(values) < 2:
         raise ValueError(
-            f"All {len(labelled.y)} labels in {target.name!r} are {values[0]!s}: there is nothing to tell apart. Label rows of another "
+            f"All {len(labels)} labels in {target.name!r} are {values[0]!s}: there is nothing to tell apart. Label rows of another "
             "class, or choose another column."
         )
     if target.kind == "class" and counts.min() == 1:
         rare = ", ".join(map(str, values[counts == 1][:5]))
         notes.append(f"Classes with a single labelled row count as errors when it is held out: {rare}.")
-    if target.kind == "class" and len(values) > len(labelled.y) / 2:
-        notes.append(f"{target.name!r} has {len(values)} classes for {len(labelled.y)} labels. For numbers, pass --numeric.")
+    if target.kind == "class" and len(values) > len(labels) / 2:
+        notes.append(f"{target.name!r} has {len(values)} classes for {len(labels)} labels. For numbers, pass --numeric.")
 
 
 def expect(model: Any, target: Target, labelled: Labelled, promise: Promise, seed: int) -> Expectation:
@@ -156,7 +160,8 @@ def _expect_classes(held_out: HeldOutClasses, promise: Promise) -> Expectation:
 
 def _expect_numbers(held_out: HeldOutNumbers, promise: Promise) -> Expectation:
     certainty = -held_out.std
-    threshold = -np.inf if promise.max_risk is None else _threshold_on_average(held_out, promise.max_risk)
+    curve = number_curve(held_out)
+    threshold = -np.inf if promise.max_risk is None else threshold_on_average(curve, promise.max_risk)
     kept = certainty > threshold
     return Expectation(
         risk_name="root mean squared error",
@@ -167,14 +172,19 @@ def _expect_numbers(held_out: HeldOutNumbers, promise: Promise) -> Expectation:
         kept_risk=root_mean_squared_error(held_out.y[kept], held_out.mean[kept]) if kept.any() else float("nan"),
         threshold=threshold,
         always_largest=float(held_out.y.std()),
-        interval_coverage=interval_coverage(held_out.y, held_out.interval),
+        interval_coverage=held_out.interval_coverage(INTERVAL),
     )
 
 
-def _threshold_on_average(held_out: HeldOutNumbers, max_risk: float) -> float:
-    """The lowest certainty above which the mean squared error of held-out rows is small enough; inf where there is none."""
+def number_curve(held_out: HeldOutNumbers) -> RiskCoverageCurve:
+    """Root mean squared error against coverage: the surest predictions first."""
     curve = risk_coverage_curve_from_losses((held_out.y - held_out.mean) ** 2, -held_out.std)
-    fits = np.flatnonzero(np.sqrt(curve.risk) <= max_risk)
+    return curve._replace(risk=np.sqrt(curve.risk))
+
+
+def threshold_on_average(curve: RiskCoverageCurve, max_risk: float) -> float:
+    """The lowest certainty above which the risk at held-out rows is small enough: −inf keeps all, inf none."""
+    fits = np.flatnonzero(curve.risk <= max_risk)
     if len(fits) == 0:
         return np.inf
     laxest = fits[-1]

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Literal
 
 from sklearn.gaussian_process.kernels import Kernel
 
 from .. import GPSSL
 from ..kernels import NeighborDiffusion, for_table
+from .choices import Alike
 
 RESIDUAL_TOLERANCE = 1e-3
 """Tables that nobody prepared have many small directions; the last of them would take twice the inducing points."""
-
-
-class Alike(StrEnum):
-    """Which rows are alike."""
-
-    COLUMNS = "columns"
-    """Those that agree in their columns."""
-    NEIGHBOURS = "neighbours"
-    """Those that can be reached from each other in small steps, from neighbour to neighbour."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
 
 from .. import GPSSL
 from ..column_facts import ColumnFacts
@@ -43,6 +44,11 @@ class Target(NamedTuple):
             return ~np.isnan(self.values.astype(np.float64))
         return np.array([value is not None for value in self.values], dtype=bool)
 
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Of the rows that have one: numbers, or texts. [n labelled]"""
+        return self.values[self.is_known].astype(np.float64 if self.kind == "number" else str)
+
 
 class Labelled(NamedTuple):
     """The rows with a label, in memory."""
@@ -65,6 +71,10 @@ class Subject(ABC):
     facts: Sequence[ColumnFacts]
     """Of the columns that the model learns from."""
     kind: Literal["table", "tissue"]
+
+    @abstractmethod
+    def kernel(self, settings: Settings) -> Kernel:
+        """What says which rows are alike."""
 
     @abstractmethod
     def fit(self, settings: Settings) -> GPSSL:
@@ -91,15 +101,10 @@ class Subject(ABC):
         """A file with the rows and, for each piece and its place in the file, a data frame of new columns."""
 
     def labelled(self) -> Labelled:
-        """The rows with a label; a sentence where there is none."""
-        target = self.target()
+        """The rows with a label."""
+        target, groups = self.target(), self.groups()
         places = np.flatnonzero(target.is_known)
-        if len(places) == 0:
-            raise ValueError(f"No row of {self.path.name} has a label in {target.name!r}: fill in some of its cells.")
-        values = target.values[places]
-        y = values.astype(np.float64) if target.kind == "number" else values.astype(str)
-        groups = self.groups()
-        return Labelled(places, self.rows_at(places), y, None if groups is None else groups[places])
+        return Labelled(places, self.rows_at(places), target.labels, None if groups is None else groups[places])
 
     def rows_at(self, places: NDArray[np.intp]) -> Any:
         """Some of the rows, in the order of the file, in memory."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
 
 from .. import GPSSL
 from ..column_facts import ColumnFacts
@@ -47,11 +48,14 @@ class TableSubject(Subject):
         used = set(self.table.used)
         return [name for name in self.table.names if name not in used]
 
+    def kernel(self, settings: Settings) -> Kernel:
+        """One that suits the columns."""
+        return kernel_for(self.table.sample()[self.table.used], settings.alike)
+
     def fit(self, settings: Settings) -> GPSSL:
-        """A representation of all rows, with a kernel that suits their columns."""
-        kernel = kernel_for(self.table.sample()[self.table.used], settings.alike)
+        """A representation of all rows."""
         rows = self.table.rows() if self._frame is None else self._frame[self.table.used]
-        return new_representation(kernel, settings).fit(rows)
+        return new_representation(self.kernel(settings), settings).fit(rows)
 
     def pieces(self) -> Iterator[Piece]:
         """One if the table fits in memory."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
 
 from .. import GPSSL
 from ..column_facts import ColumnFacts
@@ -40,6 +41,10 @@ class TissueSubject(Subject):
                 raise FileError(f"{path.name} has no column {name!r} in obs; it has {', '.join(map(repr, self.adata.obs.columns))}.")
         if self._spatial_key is None:
             self.notes.append('There is no obsm["spatial"]: rows are compared by their expression alone.')
+
+    def kernel(self, settings: Settings) -> Kernel:
+        """That of expression, place and colour."""
+        return self.fit(settings).kernel_
 
     def fit(self, settings: Settings) -> GPSSL:
         """The representation of `gpssl.spatial.embed`, whose fields are added to the spots."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata, wilcoxon
+from scipy.stats import t as student_t
 
 Array = NDArray[np.float64]
 
@@ -54,6 +55,22 @@ def paired_p_value(first: ArrayLike, second: ArrayLike) -> float:
         return 1.0
     distinct = len(np.unique(np.abs(difference))) == len(difference) and difference.all()
     return float(wilcoxon(difference, zero_method="pratt", method="exact" if distinct else "approx").pvalue)
+
+
+def corrected_p_value(differences: ArrayLike, test_to_training: float) -> float:
+    """The corrected resampled t-test of Nadeau and Bengio (2003), two-sided: are differences over random splits of one table zero?
+
+        t = mean(d) / sqrt((1/n + n_test / n_training) var(d)),      n − 1 degrees of freedom
+
+    Splits of one table share rows, so that the plain test is far too sure. 1 where all are equal, or where there is only one.
+    """
+    values = np.round(np.asarray(differences, dtype=np.float64), 12)
+    if len(values) < 2 or not values.any():
+        return 1.0
+    variance = (1 / len(values) + test_to_training) * values.var(ddof=1)
+    if variance == 0:
+        return 0.0
+    return float(2 * student_t.sf(abs(values.mean()) / np.sqrt(variance), len(values) - 1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -1,20 +1,12 @@
-"""The command `gpssl`."""
+"""`gpssl reproduce`."""
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-try:
-    import typer
-except ImportError:
-    sys.exit('The command gpssl needs typer: pip install "gpssl[cli,nn]".')
-
-from . import __version__
-
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Self-supervised learning with Gaussian processes.")
+import typer
 
 
 class Target(StrEnum):
@@ -33,20 +25,6 @@ class Target(StrEnum):
     ALL = "all"
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"gpssl {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")] = False,
-) -> None:
-    """Self-supervised learning with Gaussian processes."""
-
-
-@app.command()
 def reproduce(
     target: Annotated[Target, typer.Argument(help="Which experiment. Labels, temperature and scaling explain the tables of uci.")],
     output: Annotated[
@@ -57,33 +35,21 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of all that is random.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for as many as there are cores.")] = -1,
     table: Annotated[list[str] | None, typer.Option(help="Only this data set; can be given several times.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few data sets, settings and draws: under a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Few data sets, settings and draws: a minute or two.")] = False,
 ) -> None:
     """Regenerate the paper's tables and figures. Finished pieces are kept: after an interruption the same command resumes."""
     if jobs == 0:
         raise typer.BadParameter("0 processes do nothing: pass 1 or more, or -1 for as many as there are cores.", param_hint="--jobs")
-    from .experiments.plan import Plan, UnknownTableError
-    from .experiments.reproduce import EXPERIMENTS, FailedPiecesError
-    from .experiments.reproduce import reproduce as run
+    from ..experiments.plan import Plan
+    from ..experiments.reproduce import EXPERIMENTS
+    from ..experiments.reproduce import reproduce as run
 
     names = list(EXPERIMENTS) if target is Target.ALL else [target.value]
     plan = Plan(splits=splits or (2 if quick else 20), seed=seed, quick=quick, tables=tuple(table) if table else None)
     folder = output or Path("results/quick" if quick else "results/reproduce")
-    try:
-        results = run(names, plan, folder, report or folder / "report.md", n_jobs=jobs)
-    except (UnknownTableError, FailedPiecesError, OSError, ImportError) as error:
-        raise typer.Exit(_complain(error)) from error
+    results = run(names, plan, folder, report or folder / "report.md", n_jobs=jobs)
     for title, text in results.tables.items():
         typer.echo(f"\n{title}\n\n{text}")
     typer.echo()
     for path in results.written:
         typer.echo(f"wrote {path}")
-
-
-def _complain(error: Exception) -> int:
-    typer.echo(f"Error: {error}", err=True)
-    return 1
-
-
-if __name__ == "__main__":
-    app()

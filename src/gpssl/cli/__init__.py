@@ -1,0 +1,5 @@
+"""The command `gpssl`."""
+
+from .app import app
+
+__all__ = ["app"]

@@ -1,0 +1,91 @@
+"""What a model is and does, in plain words: for the page, and for `gpssl info`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import GPSSL
+from ..io import ModelCard
+from ..report.content import Fact
+from .subject import Subject, Target
+
+MOST_NAMES = 12
+WELL_COVERED = 1e-2
+
+
+def subtitle(card: ModelCard, n_rows: int) -> str:
+    """Rows, day and version."""
+    return f"{n_rows:,} rows; model of {card.created[:10]}, gpssl {card.versions.get('gpssl', '')}"
+
+
+def summary_of(ssl: GPSSL, subject: Subject, judged: tuple[Target | None, float, int] | None) -> list[str]:
+    """The first thing that a reader sees."""
+    n_components = len(ssl.posterior_.weights.mean)
+    lines = [
+        f"gpssl learnt {n_components} numbers for each of {subject.n_rows:,} rows from {len(subject.facts) or 'the fields of'} "
+        f"{'columns' if subject.facts else 'the spots'}, without looking at labels, and how sure it is of each."
+    ]
+    if judged is None or judged[0] is None:
+        return lines
+    target, error, n_labelled = judged
+    if target is not None and target.kind == "class":
+        lines.append(
+            f"From {n_labelled:,} labels it predicts {target.name}. On labels that it was not shown, {error:.1%} of the predictions were wrong. "
+            "The slider below holds the error rate that you ask for, and shows which rows are then left to a person."
+        )
+    elif target is not None:
+        lines.append(
+            f"From {n_labelled:,} known numbers it predicts {target.name}, with a root mean squared error of {error:.4g} on numbers that it was "
+            "not shown."
+        )
+    return lines
+
+
+def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject | None) -> list[Fact]:
+    """Settings and results, each with what it means."""
+    covered = "Little enough to be ignored." if ssl.residual_ < WELL_COVERED else "That is much: more inducing points (--max-inducing) would follow the rows better."
+    facts = [
+        Fact("dimensions", f"{len(ssl.posterior_.weights.mean)}", "How many numbers stand for a row."),
+        Fact(
+            "temperature",
+            f"{ssl.temperature_:.3g}",
+            "How strongly the prior holds the functions back. Low: draws agree on what the data show. High: they stay diverse. One over the "
+            "number of rows unless it was chosen.",
+        ),
+        Fact("inducing points", f"{len(ssl.inducing_points_):,}", "Rows that carry the functions; the others are interpolated from them."),
+        Fact("residual", f"{ssl.residual_:.2g}", f"Share of the prior variance at the rows that the inducing points leave open. {covered}"),
+        Fact("directions", f"{len(ssl.eigenvalues_):,}", "How many independent patterns the kernel sees in the rows."),
+        Fact("kernel", _short(str(ssl.kernel_)), "What says which rows are alike."),
+        Fact("learnt from", _learnt_from(card), "The table behind the model. Rows that leave its ranges get a warning."),
+    ]
+    return facts if subject is None else [*facts, *_columns(subject)]
+
+
+def _columns(subject: Subject) -> list[Fact]:
+    names = [column.name for column in subject.facts]
+    facts = [Fact("columns", _listed(names), "What the model looks at.")] if names else []
+    dropped: dict[str, str] = getattr(getattr(subject, "table", None), "dropped", {})
+    return facts + ([Fact("left out", _listed([f"{name} ({why})" for name, why in dropped.items()]), "Columns that it does not look at, and why.")] if dropped else [])
+
+
+def _learnt_from(card: ModelCard) -> str:
+    table = card.notes.get("table", "a table")
+    return f"{table}{'' if card.n_rows is None else f', {card.n_rows:,} rows'}, {card.created[:10]}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _short(text: str, limit: int = 200) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def described(loaded: Any) -> str:
+    """The kind of model, for people."""
+    return {
+        "GPSSL": "a representation",
+        "MarginalizedClassifier": "a representation and a classifier on it",
+        "MarginalizedRegressor": "a representation and a regressor on it",
+    }.get(type(loaded).__name__, type(loaded).__name__)

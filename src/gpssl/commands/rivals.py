@@ -1,0 +1,129 @@
+"""The methods of the paper's comparison, on the rows of a person's own table: mixed columns, gaps and all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.compose import make_column_transformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from .. import GPSSL, MarginalizedClassifier, MarginalizedRegressor
+from ..baselines import GPPrior, KernelPCA, VICReg
+from ..experiments.methods import TABLES, Model
+from .settings import RESIDUAL_TOLERANCE, Settings
+
+TEMPERATURES = ("auto", 0.1, 1.0)
+MANY_COLUMNS = 100
+"""Beyond this, a posterior over the weights of all columns takes long, and cross-validation chooses the penalty."""
+MOST_LEVELS = 50
+"""Of a category that get a column of their own, the most frequent ones."""
+
+RAW, FULL, MEAN, PRIOR = "columns themselves", "GPSSL-full", "GPSSL-mean", "GP prior"
+
+
+class Rows(NamedTuple):
+    """The rows that representations are learnt from, and a kernel for them."""
+
+    rows: Any
+    kernel: Kernel
+    settings: Settings
+    regression: bool
+
+    @property
+    def n_components(self) -> int:
+        """J."""
+        return self.settings.n_components or 5
+
+    def model(self, settings: dict[str, Any], representation: Any, *, n_draws: int | None, head: Any = None) -> Model:
+        """Heads still to be trained, on a representation that is fitted."""
+        kind = MarginalizedRegressor if self.regression else MarginalizedClassifier
+        return Model(settings, kind(FrozenEstimator(representation), head, n_draws=n_draws, random_state=self.settings.seed))
+
+
+def _raw(rows: Rows) -> list[Model]:
+    encoder = numbers_from(rows.rows).fit(rows.rows)
+    n_columns = encoder.transform(rows.rows[:1]).shape[1]
+    head = LogisticRegressionCV(Cs=np.logspace(-3, 3, 7), cv=3, max_iter=2000) if n_columns > MANY_COLUMNS else None
+    return [rows.model({}, encoder, n_draws=None, head=None if rows.regression else head)]
+
+
+def _kernel_pca(rows: Rows) -> list[Model]:
+    components = KernelPCA(rows.n_components, kernel=rows.kernel, random_state=rows.settings.seed).fit(rows.rows)
+    return [rows.model({}, components, n_draws=None)]
+
+
+def _vicreg(rows: Rows) -> list[Model]:
+    """With the paper's grid of settings."""
+    encoder = numbers_from(rows.rows).fit(rows.rows)
+    networks = VICReg(rows.n_components, random_state=rows.settings.seed).fit_grid(encoder.transform(rows.rows), TABLES.vicreg)
+    return [
+        rows.model(dict(settings), make_pipeline(encoder, network), n_draws=None)
+        for settings, network in zip(TABLES.vicreg, networks, strict=True)
+    ]
+
+
+def _gp_prior(rows: Rows) -> list[Model]:
+    seed, limit = rows.settings.seed, rows.settings.max_inducing
+    prior = GPPrior(rows.n_components, kernel=rows.kernel, residual_tolerance=RESIDUAL_TOLERANCE, max_inducing=limit, random_state=seed)
+    return [rows.model({}, prior.fit(rows.rows), n_draws=rows.settings.n_draws)]
+
+
+def _gpssl(rows: Rows, n_draws: int | None) -> list[Model]:
+    """One pass over the rows for all temperatures."""
+    base = GPSSL(
+        rows.n_components,
+        kernel=rows.kernel,
+        residual_tolerance=RESIDUAL_TOLERANCE,
+        max_inducing=rows.settings.max_inducing,
+        random_state=rows.settings.seed,
+    ).partial_fit(rows.rows)
+    return [rows.model({"temperature": value}, base.refit(temperature=value), n_draws=n_draws) for value in TEMPERATURES]
+
+
+def _gpssl_mean(rows: Rows) -> list[Model]:
+    return _gpssl(rows, None)
+
+
+def _gpssl_full(rows: Rows) -> list[Model]:
+    return _gpssl(rows, rows.settings.n_draws)
+
+
+RIVALS: dict[str, Callable[[Rows], list[Model]]] = {
+    RAW: _raw,
+    "kernel PCA": _kernel_pca,
+    "VICReg": _vicreg,
+    PRIOR: _gp_prior,
+    MEAN: _gpssl_mean,
+    FULL: _gpssl_full,
+}
+"""Each gives its candidates, of which labels choose; the first is the default."""
+
+
+def numbers_from(rows: Any) -> Any:
+    """Steps that make columns of comparable size: means in the place of gaps, a column for each category."""
+    scaled = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+    if not hasattr(rows, "columns"):
+        return scaled
+    categories = [name for name in rows.columns if rows[name].dtype == object or rows[name].dtype.name == "category"]
+    dates = [name for name in rows.columns if rows[name].dtype.kind == "M"]
+    numbers = [name for name in rows.columns if name not in {*categories, *dates}]
+    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS, sparse_output=False)
+    return make_column_transformer(
+        (scaled, numbers),
+        (make_pipeline(FunctionTransformer(_seconds), scaled), dates),
+        (make_pipeline(SimpleImputer(missing_values=None, strategy="constant", fill_value="(missing)"), one_hot), categories),
+    )
+
+
+def _seconds(dates: Any) -> Any:
+    """Since 1970, NaN where there is none."""
+    from ..tables import encode_table
+
+    return encode_table(dates)
