@@ -40,6 +40,7 @@ ORDER = [
     "datasets",
     "plots",
     "experiments",
+    "report",
     "cli",
 ]
 
