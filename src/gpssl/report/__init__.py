@@ -17,6 +17,7 @@ from .content import (
     RiskTable,
     Spectrum,
 )
+from .page import render
 
 __all__ = [
     "Chart",
@@ -31,4 +32,5 @@ __all__ = [
     "ReportContent",
     "RiskTable",
     "Spectrum",
+    "render",
 ]
