@@ -44,6 +44,7 @@ ORDER = [
     "datasets",
     "plots",
     "experiments",
+    "report",
     "cli",
 ]
 

@@ -1,0 +1,36 @@
+"""One HTML file about an embedding and its predictions, to send to a colleague: no server, no network, no library.
+
+`render(content)` turns a `ReportContent`, plain numbers and texts, into the text of the file.
+"""
+
+from .content import (
+    Chart,
+    ClassColouring,
+    Fact,
+    HoverColumn,
+    NamedCurve,
+    NumberColouring,
+    Points,
+    Predictions,
+    Promise,
+    ReportContent,
+    RiskTable,
+    Spectrum,
+)
+from .page import render
+
+__all__ = [
+    "Chart",
+    "ClassColouring",
+    "Fact",
+    "HoverColumn",
+    "NamedCurve",
+    "NumberColouring",
+    "Points",
+    "Predictions",
+    "Promise",
+    "ReportContent",
+    "RiskTable",
+    "Spectrum",
+    "render",
+]

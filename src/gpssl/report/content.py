@@ -1,0 +1,225 @@
+"""What a report shows: plain numbers and texts, no models. Parts that are None or empty vanish from the page with their headings.
+
+Everything with one entry for each row has the order of `Points`. Texts are shown as they are: markup in them stays text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Points:
+    """Where each row lies in the plane."""
+
+    x: Array
+    """Not drawn where x or y is NaN. [n]"""
+    y: Array
+    """[n]"""
+    axes: str
+    """What the plane is: "t-SNE of the posterior mean", "tissue coordinates"."""
+    rows: Sequence[str] | None = None
+    """What the rows are called, in the tables to download too; 1, 2, … if None. [n]"""
+    equal_aspect: bool = False
+    """Whether a step has the same length in both directions, as in tissue."""
+    flip_y: bool = False
+    """Whether y grows downwards, as in images."""
+    sampled_from: int | None = None
+    """How many rows the file has, where only some of them are shown."""
+
+    def __post_init__(self) -> None:
+        _check_length("y", self.y, len(self.x))
+        _check_length("rows", self.rows, len(self.x))
+
+
+@dataclass(frozen=True)
+class HoverColumn:
+    """One column of the user's table, as texts."""
+
+    name: str
+    texts: Sequence[str]
+    """[n]"""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassColouring:
+    """A colour for each class."""
+
+    name: str
+    codes: NDArray[np.integer[Any]]
+    """Positions in `levels`, −1 where there is none. [n]"""
+    levels: Sequence[str]
+    explanation: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class NumberColouring:
+    """A colour scale."""
+
+    name: str
+    values: Array
+    """NaN where there is none. [n]"""
+    unit: str = ""
+    """ "%" shows shares as percentages: 0.5 is 50 %."""
+    explanation: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Predictions:
+    """What was predicted for each row. Brings its own colourings: predicted class, certainty, standard deviation, kept or not."""
+
+    target: str
+    """The name of the predicted column."""
+    predicted: Sequence[str]
+    """[n]"""
+    certainty: Array
+    """Larger is more certain: the probability of the predicted class, or in regression minus the standard deviation. [n]"""
+    std: Array | None = None
+    """Standard deviation of the probability, or of the predicted number. [n]"""
+    labelled: NDArray[np.bool_]
+    """Whether the row had a label or target. Such rows are not counted, abstained or listed unless all rows have one. [n]"""
+    is_probability: bool = True
+    """False in regression: then `std` is needed, and shown in place of the certainty."""
+    values: Array | None = None
+    """The predicted numbers, in regression, to colour by. [n]"""
+    unit: str = ""
+    """Of the predicted numbers."""
+
+    def __post_init__(self) -> None:
+        for name in ("certainty", "std", "labelled", "values"):
+            _check_length(name, getattr(self, name), len(self.predicted))
+        if not self.is_probability and self.std is None:
+            raise ValueError("Pass std with predictions that are not probabilities: it is shown in place of the certainty.")
+
+
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """Thresholds that hold each risk target in one sense: on average, or with 95 % confidence."""
+
+    name: str
+    threshold: Array
+    """Rows with certainty ≥ threshold keep their prediction; infinite where none may. [t]"""
+    coverage: Array
+    """Expected share of rows that are kept, from cross-validation. [t]"""
+    risk: Array
+    """Expected risk among the kept, from cross-validation; NaN where none is kept. [t]"""
+    explanation: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RiskTable:
+    """What the slider moves over."""
+
+    targets: Array
+    """Increasing. [t]"""
+    promises: Sequence[Promise]
+    """At least one; the first is shown at the start."""
+    risk_name: str = "error rate"
+    unit: str = "%"
+    """ "%" shows shares as percentages; otherwise the unit of the predicted numbers, or nothing."""
+    start: int = 0
+    """Position of the target at which the slider starts."""
+
+    def __post_init__(self) -> None:
+        if len(self.promises) == 0 or len(self.targets) == 0:
+            raise ValueError("The risk table is empty: pass at least one target and one promise, or None for no slider.")
+        if not (np.diff(self.targets) > 0).all():
+            raise ValueError("The risk targets must increase: sort them, each once.")
+        if not 0 <= self.start < len(self.targets):
+            raise ValueError(f"start is {self.start} and there are {len(self.targets)} targets: pass a position among them.")
+        for promise in self.promises:
+            for name in ("threshold", "coverage", "risk"):
+                _check_length(f"{name} of {promise.name!r}", getattr(promise, name), len(self.targets))
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCurve:
+    """One line of a chart."""
+
+    name: str
+    x: Array
+    y: Array
+    counts: Array | None = None
+    """How many rows each point stands for, in reliability. [points]"""
+
+    def __post_init__(self) -> None:
+        _check_length(f"y of {self.name!r}", self.y, len(self.x))
+        _check_length(f"counts of {self.name!r}", self.counts, len(self.x))
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Curves of the compared methods; the first is the model that the report is about."""
+
+    curves: Sequence[NamedCurve]
+    x_name: str
+    y_name: str
+    y_unit: str = "%"
+    """The horizontal axis is always a share. "%" shows shares as percentages."""
+    explanation: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Eigenvalues of the feature covariance, largest first."""
+
+    eigenvalues: Array
+    explanation: str = ""
+
+
+class Fact(NamedTuple):
+    """A setting or result, and what it means in plain words."""
+
+    name: str
+    value: str
+    explanation: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReportContent:
+    """All that a report shows, from top to bottom."""
+
+    title: str
+    subtitle: str = ""
+    """File, number of rows, date, version."""
+    summary: Sequence[str] = ()
+    """Sentences in plain words."""
+    points: Points
+    hover: Sequence[HoverColumn] = ()
+    """Columns of the user's table: shown for the row under the pointer, listed with the most uncertain rows."""
+    colourings: Sequence[ClassColouring | NumberColouring] = ()
+    """Beyond those that `predictions` bring."""
+    predictions: Predictions | None = None
+    controls: RiskTable | None = None
+    """Needs `predictions`."""
+    risk_coverage: Chart | None = None
+    reliability: Chart | None = None
+    uncertain: int = 50
+    """How many of the most uncertain rows are listed."""
+    spectrum: Spectrum | None = None
+    facts: Sequence[Fact] = ()
+    glossary: Sequence[tuple[str, str]] = ()
+    """Words and their meanings, beyond those of the parts that are there."""
+
+    def __post_init__(self) -> None:
+        n_rows = len(self.points.x)
+        for column in self.hover:
+            _check_length(f"column {column.name!r}", column.texts, n_rows)
+        for colouring in self.colourings:
+            per_row = colouring.codes if isinstance(colouring, ClassColouring) else colouring.values
+            _check_length(f"colouring {colouring.name!r}", per_row, n_rows)
+        _check_length("predictions", None if self.predictions is None else self.predictions.predicted, n_rows)
+        if self.controls is not None and self.predictions is None:
+            raise ValueError("A risk table without predictions has nothing to hold back: pass predictions, or no controls.")
+
+
+def _check_length(name: str, values: Any, expected: int) -> None:
+    if values is not None and len(values) != expected:
+        raise ValueError(f"{name}: {len(values)} entries where {expected} are needed: pass one for each.")

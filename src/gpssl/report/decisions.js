@@ -1,0 +1,144 @@
+// Which predictions are kept at the chosen risk, and what that means for the rows at hand.
+
+const KEPT = 1;
+const ABSTAINED = 0;
+const LABELLED = 2; // has a label already: nothing to decide
+const DECISION_NAMES = ["left to a person", "kept", "has a label"];
+
+class Decisions {
+  constructor() {
+    this.controls = given.controls && {
+      ...given.controls,
+      targets: unpacked(given.controls.targets),
+      promises: given.controls.promises.map((promise) => ({
+        ...promise,
+        threshold: unpacked(promise.threshold),
+        coverage: unpacked(promise.coverage),
+        risk: unpacked(promise.risk),
+      })),
+    };
+    const { labelled, certainty } = predictions;
+    this.areAllLabelled = labelled.every((flag) => flag === 1);
+    this.counted = Int32Array.from(labelled.keys()).filter((row) => this.areAllLabelled || !labelled[row]);
+    // Rows without a certainty are the least certain of all.
+    const rank = (row) => (Number.isNaN(certainty[row]) ? -Infinity : certainty[row]);
+    this.byCertainty = this.counted.slice().sort((one, other) => compared(rank(one), rank(other)) || one - other);
+    this.state = new Uint8Array(nRows).fill(LABELLED);
+    this.promise = 0;
+    this.choose(this.controls ? this.controls.start : 0);
+  }
+
+  choose(position, promise = this.promise) {
+    Object.assign(this, { position, promise });
+    const threshold = this.threshold;
+    this.nKept = 0;
+    for (const row of this.counted) {
+      const isKept = predictions.certainty[row] >= threshold;
+      this.state[row] = isKept ? KEPT : ABSTAINED;
+      if (isKept) this.nKept++;
+    }
+  }
+
+  get threshold() {
+    return this.controls ? this.controls.promises[this.promise].threshold[this.position] : -Infinity;
+  }
+
+  get abstained() {
+    return this.byCertainty.filter((row) => this.state[row] === ABSTAINED);
+  }
+
+  // The chosen target with what cross-validation leads to expect; null without a slider.
+  get now() {
+    if (!this.controls) return null;
+    const promise = this.controls.promises[this.promise];
+    const at = (values) => values[this.position];
+    return { target: at(this.controls.targets), coverage: at(promise.coverage), risk: at(promise.risk) };
+  }
+
+  get targetText() {
+    const { target } = this.now;
+    return this.controls.unit === "%" ? exactShare(target) : withUnit(target, this.controls.unit);
+  }
+}
+
+function compared(one, other) {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+// Fills the slider, the choice of the promise, and calls back when either moves.
+function listenToSlider(decisions, changed) {
+  const slider = byId("risk");
+  slider.max = decisions.controls.targets.length - 1;
+  slider.value = decisions.position;
+  slider.addEventListener("input", () => {
+    decisions.choose(Number(slider.value));
+    changed();
+  });
+  const choices = byId("promises");
+  choices.hidden = decisions.controls.promises.length < 2;
+  decisions.controls.promises.forEach((promise, number) => {
+    const choice = element("input", { type: "radio", name: "promise", value: number, checked: number === 0 });
+    choice.addEventListener("change", () => {
+      decisions.choose(decisions.position, number);
+      changed();
+    });
+    choices.append(element("label", {}, [choice, promise.name]));
+  });
+}
+
+function showCounts(decisions) {
+  const { controls, nKept, now } = decisions;
+  const promise = controls.promises[decisions.promise];
+  const nCounted = decisions.counted.length;
+  const kind = (decisions.areAllLabelled ? "" : " without a label") + (given.points.sampled ? ", of those shown" : "");
+  byId("risk-value").textContent = decisions.targetText;
+  byId("risk").setAttribute("aria-valuetext", decisions.targetText);
+  const bar = element("div", { className: "coverage-bar" }, [element("div")]);
+  bar.firstChild.style.width = `${nCounted ? (100 * nKept) / nCounted : 0}%`;
+  const texts = nKept
+    ? [
+        `${count(nCounted - nKept)} left to a person.`,
+        `Expected ${controls.riskName} among the kept: ${withUnit(now.risk, controls.unit)}.`,
+      ]
+    : [`All are left to a person: no certainty is enough for this promise. Accept more, or label more rows.`];
+  byId("counts").replaceChildren(
+    element("p", { className: "only-print", textContent: `At most ${decisions.targetText} ${controls.riskName}, ${promise.name}:` }),
+    element("p", { className: "big", textContent: `Kept ${count(nKept)} of ${rows(nCounted)}${kind} (${share(nKept / nCounted)})` }),
+    bar,
+    element("p", { textContent: texts.join(" ") }),
+    element("p", { className: "explanation small", textContent: promise.explanation }),
+  );
+}
+
+const BINS = 40;
+
+// How many rows have which certainty: in regression the standard deviation, of which less is better.
+function drawHistogram(host, decisions) {
+  const sign = predictions.isProbability ? 1 : -1;
+  const values = Array.from(decisions.counted, (row) => sign * predictions.certainty[row]);
+  const finite = decisions.counted.filter((row) => Number.isFinite(predictions.certainty[row]));
+  const range = rangeOf(predictions.certainty.map((value) => sign * value), finite);
+  const x = predictions.isProbability ? { low: Math.floor(range.low * 20) / 20, high: 1 } : { low: 0, high: range.high };
+  const bins = Array.from({ length: BINS }, () => [0, 0]);
+  decisions.counted.forEach((row, k) => {
+    const bin = clamped(Math.floor(((values[k] - x.low) / width(x)) * BINS), 0, BINS - 1);
+    if (Number.isFinite(values[k])) bins[bin][decisions.state[row] === KEPT ? 0 : 1]++;
+  });
+  const edges = Array.from({ length: BINS + 1 }, (_, k) => x.low + (k / BINS) * width(x));
+  const unit = predictions.isProbability ? "%" : predictions.unit;
+  const xText = (value) => withUnit(value, unit === "%" ? "%" : "");
+  const panel = new Panel(host, {
+    x, y: { low: 0, high: Math.max(...bins.map(([kept, left]) => kept + left), 1) * 1.06 },
+    xName: predictions.isProbability ? "probability of the predicted class" : `standard deviation${unit ? ` (${unit})` : ""}`,
+    yName: "rows", xText, yText: (value) => (Number.isInteger(value) ? count(value) : ""), label: "How many rows have which certainty",
+  });
+  drawBars(panel, edges, bins, ["bar", "bar-abstained"]);
+  const line = panel.atX(sign * decisions.threshold);
+  if (Number.isFinite(line)) panel.marks.append(shape("line", { class: "target", x1: line, x2: line, y1: MARGIN.top, y2: panel.bottom }));
+  panel.onHover((place) => {
+    const k = Math.floor(((place - MARGIN.left) / (panel.right - MARGIN.left)) * BINS);
+    if (k < 0 || k >= BINS) return [];
+    const ends = `${xText(edges[k])} to ${xText(edges[k + 1])}`;
+    return decisions.controls ? [ends, `${rows(bins[k][0])} kept`, `${rows(bins[k][1])} left to a person`] : [ends, rows(bins[k][0])];
+  });
+}

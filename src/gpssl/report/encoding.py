@@ -1,0 +1,118 @@
+"""From a report's content to the text that its scripts read: JSON, in which long arrays are base64 and repeated texts are codes."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .colourings import all_colourings
+from .content import Chart, ClassColouring, HoverColumn, NumberColouring, Points, Predictions, Promise, ReportContent, RiskTable
+
+Encoded = dict[str, Any]
+
+ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+"""What could end a script element or open a comment in it. Other characters beyond ASCII are escaped by `json.dumps`."""
+
+
+def as_script_data(content: ReportContent) -> str:
+    """JSON that may stand inside a script element whatever the user's table contains."""
+    text = json.dumps(encode(content), separators=(",", ":"), allow_nan=False)
+    return text.translate(str.maketrans(ESCAPES))
+
+
+def encode(content: ReportContent) -> Encoded:
+    """The parts that scripts draw; texts that only stand on the page are not among them."""
+    return {
+        "points": _points(content.points),
+        "hover": [_hover(column) for column in content.hover],
+        "colourings": [_colouring(colouring) for colouring in all_colourings(content)],
+        "predictions": None if content.predictions is None else _predictions(content.predictions),
+        "controls": None if content.controls is None else _controls(content.controls),
+        "riskCoverage": None if content.risk_coverage is None else _chart(content.risk_coverage),
+        "reliability": None if content.reliability is None else _chart(content.reliability),
+        "uncertain": content.uncertain,
+        "spectrum": None if content.spectrum is None else packed(content.spectrum.eigenvalues, "f8"),
+    }
+
+
+def packed(values: Any, dtype: str) -> Encoded:
+    """An array as base64 of its little-endian bytes: "f4", "f8", "i4", "u2" or "u1". NaN and infinity survive."""
+    array = np.asarray(values).astype("<" + dtype)
+    return {"dtype": dtype, "base64": base64.b64encode(array.tobytes()).decode()}
+
+
+def packed_texts(texts: Sequence[str]) -> Encoded:
+    """Texts as they are, or as codes of the distinct ones where most occur more than once."""
+    codes_of: dict[str, int] = {}
+    codes = [codes_of.setdefault(text, len(codes_of)) for text in texts]
+    if 2 * len(codes_of) > len(codes):
+        return {"texts": list(texts)}
+    return {"levels": list(codes_of), "codes": packed(codes, "u1" if len(codes_of) <= 256 else "u2" if len(codes_of) <= 65_536 else "i4")}
+
+
+def _points(points: Points) -> Encoded:
+    return {
+        "x": packed(points.x, "f4"),
+        "y": packed(points.y, "f4"),
+        "rows": None if points.rows is None else packed_texts(points.rows),
+        "equalAspect": points.equal_aspect,
+        "flipY": points.flip_y,
+        "sampled": points.sampled_from is not None,
+    }
+
+
+def _hover(column: HoverColumn) -> Encoded:
+    return {"name": column.name, **packed_texts(column.texts)}
+
+
+def _colouring(colouring: ClassColouring | NumberColouring | str) -> Encoded:
+    if isinstance(colouring, str):
+        return {"kind": "decision", "name": colouring, "explanation": ""}
+    shared = {"name": colouring.name, "explanation": colouring.explanation}
+    if isinstance(colouring, ClassColouring):
+        return {"kind": "class", **shared, "codes": packed(colouring.codes, "i4"), "levels": list(colouring.levels)}
+    return {"kind": "number", **shared, "values": packed(colouring.values, "f4"), "unit": colouring.unit}
+
+
+def _predictions(predictions: Predictions) -> Encoded:
+    return {
+        "target": predictions.target,
+        "predicted": packed_texts(predictions.predicted),
+        "certainty": packed(predictions.certainty, "f8"),  # compared with thresholds: not to be rounded
+        "std": None if predictions.std is None else packed(predictions.std, "f4"),
+        "labelled": packed(predictions.labelled, "u1"),
+        "isProbability": predictions.is_probability,
+        "unit": predictions.unit,
+    }
+
+
+def _controls(table: RiskTable) -> Encoded:
+    return {
+        "targets": packed(table.targets, "f8"),
+        "promises": [_promise(promise) for promise in table.promises],
+        "riskName": table.risk_name,
+        "unit": table.unit,
+        "start": table.start,
+    }
+
+
+def _promise(promise: Promise) -> Encoded:
+    arrays = {name: packed(getattr(promise, name), "f8") for name in ("threshold", "coverage", "risk")}
+    return {"name": promise.name, "explanation": promise.explanation, **arrays}
+
+
+def _chart(chart: Chart) -> Encoded:
+    curves = [
+        {
+            "name": curve.name,
+            "x": packed(curve.x, "f4"),
+            "y": packed(curve.y, "f4"),
+            "counts": None if curve.counts is None else packed(curve.counts, "f4"),
+        }
+        for curve in chart.curves
+    ]
+    return {"curves": curves, "xName": chart.x_name, "yName": chart.y_name, "yUnit": chart.y_unit}

@@ -1,0 +1,124 @@
+// Puts the parts of the page together: those that are there.
+
+const root = document.documentElement;
+const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function isDark() {
+  return root.dataset.theme === "dark";
+}
+
+const decisions = predictions && new Decisions();
+const colours = new Colours(decisions);
+const scatter = new Scatter(byId("scatter"), positions, given.points);
+const pointer = new Pointer(scatter, describe);
+const table = byId("uncertain") && new UncertainTable(decisions, showOnMap);
+
+// A row in words: heading and lines, for the box beside the pointer and the pinned one.
+function describe(row, mostColumns) {
+  const lines = predictions ? linesOfPrediction(row) : [];
+  const coloured = colours.lineFor(row);
+  if (coloured && !lines.some(([name]) => name === coloured[0])) lines.push(coloured);
+  const cells = columns.slice(0, mostColumns).map(({ name, text }) => [name, text(row)]);
+  const pairs = [...lines, ...cells].flatMap(([name, text]) => [element("dt", { textContent: name }), element("dd", { textContent: text })]);
+  const more = columns.length - cells.length;
+  const end = more > 0 ? [element("p", { className: "small", textContent: `Click to see ${count(more)} more columns.` })] : [];
+  return [element("h3", { textContent: `Row ${rowName(row)}` }), element("dl", {}, pairs), ...end];
+}
+
+function linesOfPrediction(row) {
+  const { target, isProbability, certainty, std, unit } = predictions;
+  const predicted = [`Predicted ${target}`, predictions.text(row)];
+  const spread = std && Number.isFinite(std[row]) ? ` ± ${withUnit(std[row], isProbability ? "%" : unit)}` : "";
+  const lines = isProbability ? [predicted, ["Probability of the predicted class", share(certainty[row]) + spread]] : [[predicted[0], predicted[1] + spread]];
+  if (decisions.controls || decisions.state[row] === LABELLED) lines.push(["Decision", DECISION_NAMES[decisions.state[row]]]);
+  return lines;
+}
+
+function showOnMap(row) {
+  scatter.reset();
+  pointer.pin(row);
+  scatter.schedule();
+  byId("map").scrollIntoView({ block: "center" });
+}
+
+function recolour() {
+  if (colours.current) colours.drawLegend(recolour);
+  scatter.look(...colours.look());
+}
+
+function drawCharts() {
+  if (byId("histogram")) drawHistogram(byId("histogram"), decisions);
+  if (byId("risk-coverage")) drawRiskCoverage(byId("risk-coverage"), given.riskCoverage, decisions && decisions.now);
+}
+
+function drawAllCharts() {
+  drawCharts();
+  if (byId("reliability")) drawReliability(byId("reliability"), given.reliability);
+  if (byId("spectrum")) drawSpectrum(byId("spectrum"), unpacked(given.spectrum));
+}
+
+function decided() {
+  showCounts(decisions);
+  recolour();
+  drawCharts();
+  if (table) table.draw();
+  if (pointer.pinned >= 0) pointer.pin(pointer.pinned);
+}
+
+function setTheme(theme) {
+  root.dataset.theme = theme;
+  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
+  byId("theme").setAttribute("aria-label", `Switch to ${theme === "dark" ? "light" : "dark"} colours`);
+  recolour();
+}
+
+function fillColourings() {
+  const menu = byId("colour-by");
+  if (!menu) return;
+  menu.append(...colours.all.map(({ name }, number) => element("option", { value: number, textContent: name })));
+  menu.addEventListener("change", () => {
+    colours.chosen = Number(menu.value);
+    colours.highlighted = -1;
+    recolour();
+  });
+}
+
+// Paper is white and finer than most screens; the canvas does not follow the style sheet by itself.
+function listenToPrinting() {
+  let before = root.dataset.theme;
+  window.addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    setTheme("light");
+    scatter.resize(3);
+  });
+  window.addEventListener("afterprint", () => {
+    setTheme(before);
+    scatter.resize();
+  });
+}
+
+// Charts have the width of the page, and change its height: only the width is listened to.
+function listenToWidth() {
+  let known = 0;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width !== known) drawAllCharts();
+    known = contentRect.width;
+  }).observe(document.querySelector("main"));
+}
+
+function start() {
+  fillColourings();
+  if (decisions?.controls) {
+    listenToSlider(decisions, decided);
+    showCounts(decisions);
+  }
+  byId("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
+  prefersDark.addEventListener("change", () => setTheme(prefersDark.matches ? "dark" : "light"));
+  setTheme(prefersDark.matches ? "dark" : "light");
+  new ResizeObserver(() => scatter.resize()).observe(byId("map"));
+  listenToWidth();
+  listenToPrinting();
+  scatter.resize();
+}
+
+start();

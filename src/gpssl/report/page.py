@@ -1,0 +1,119 @@
+"""From a report's content to the text of one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from importlib.resources import files
+from string import Template
+
+from . import words
+from .content import Chart, ReportContent
+from .encoding import as_script_data
+
+SCRIPTS = ("data.js", "scatter.js", "pointer.js", "charts.js", "decisions.js", "table.js", "legend.js", "page.js")
+"""In this order, in one scope."""
+LONGEST_BOLD = 60
+"""Characters; a list of columns is not a headline."""
+
+
+def render(content: ReportContent) -> str:
+    """The text of the file, to be written as UTF-8. The same content gives the same text."""
+    style, script = _resource("page.css"), _script()
+    page = _without_absent_parts(_resource("page.html"), _present_parts(content))
+    fields = {
+        "style": style,
+        "style_hash": _content_hash(style),
+        "script": script,
+        "script_hash": _content_hash(script),
+        "data": as_script_data(content),
+        **_texts(content),
+    }
+    return Template(page).substitute(fields)
+
+
+def _script() -> str:
+    return "\n(() => {\n'use strict';\n" + "\n".join(_resource(name) for name in SCRIPTS) + "\n})();\n"
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _content_hash(text: str) -> str:
+    """By this the page's security policy knows its own style and script, and refuses every other."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _present_parts(content: ReportContent) -> dict[str, bool]:
+    has_predictions, has_controls = content.predictions is not None, content.controls is not None
+    curves = {"risk_coverage": content.risk_coverage is not None, "reliability": content.reliability is not None}
+    learnt = {"spectrum": content.spectrum is not None, "facts": len(content.facts) > 0}
+    return {
+        "summary": len(content.summary) > 0,
+        "controls": has_controls,
+        "colourings": has_predictions or len(content.colourings) > 0,
+        "charts": has_predictions or any(curves.values()),
+        "predictions": has_predictions,
+        "slider_words": has_controls,
+        **curves,
+        "uncertain": has_predictions and content.uncertain > 0,
+        "download_abstained": has_controls,
+        "learnt": any(learnt.values()),
+        **learnt,
+        "glossary": True,
+    }
+
+
+def _without_absent_parts(page: str, present: dict[str, bool]) -> str:
+    """Parts stand between the marks `part NAME` and `end of NAME`."""
+    for name, is_present in present.items():
+        pattern = rf"<!-- part {name} -->(.*?)<!-- end of {name} -->"
+        page = re.sub(pattern, (lambda match: match[1]) if is_present else "", page, flags=re.DOTALL)
+    return page
+
+
+def _texts(content: ReportContent) -> dict[str, str]:
+    """What stands on the page, as HTML."""
+    predictions, controls = content.predictions, content.controls
+    is_probability = predictions is None or predictions.is_probability
+    all_labelled = predictions is not None and bool(predictions.labelled.all())
+    return {
+        "title": escaped(content.title),
+        "subtitle": escaped(content.subtitle),
+        "summary": "".join(f"<li>{escaped(sentence)}</li>" for sentence in content.summary),
+        "axes": escaped(content.points.axes),
+        "sample": _sample_words(content),
+        "risk_name": escaped("error rate" if controls is None else controls.risk_name),
+        "unlabelled": "" if all_labelled else "without a label",
+        "certainty_name": "probability of the predicted class" if is_probability else "standard deviation",
+        "risk_coverage_explanation": _chart_words(content.risk_coverage, words.RISK_COVERAGE),
+        "reliability_heading": "Can the probabilities be believed?" if is_probability else "Can the intervals be believed?",
+        "reliability_explanation": _chart_words(content.reliability, words.RELIABILITY),
+        "spectrum_explanation": escaped((content.spectrum and content.spectrum.explanation) or words.SPECTRUM),
+        "facts": "".join(_fact(*fact) for fact in content.facts),
+        "glossary": "".join(
+            f"<div><dt>{escaped(word)}</dt><dd>{escaped(meaning)}</dd></div>" for word, meaning in words.glossary_of(content)
+        ),
+    }
+
+
+def escaped(text: str) -> str:
+    """The text as HTML; half characters, which UTF-8 cannot write, become question marks."""
+    return html.escape(text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def _sample_words(content: ReportContent) -> str:
+    total = content.points.sampled_from
+    return "" if total is None else f" Shown are {len(content.points.x):,} of {total:,} rows."
+
+
+def _chart_words(chart: Chart | None, otherwise: str) -> str:
+    return escaped((chart and chart.explanation) or otherwise)
+
+
+def _fact(name: str, value: str, explanation: str) -> str:
+    shown = f"<strong>{escaped(value)}</strong>" if len(value) <= LONGEST_BOLD else f'<span class="long">{escaped(value)}</span>'
+    return f"<div><dt>{escaped(name)}</dt><dd>{shown}<p>{escaped(explanation)}</p></dd></div>"
