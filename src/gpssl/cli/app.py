@@ -40,14 +40,27 @@ def options(
     """Options of all commands."""
 
 
-for command in (
-    learning.embed,
-    learning.transform,
-    learning.label,
-    learning.compare,
-    describing.report,
-    describing.info,
-    datasets.datasets,
-    reproducing.reproduce,
-):
-    app.command(epilog=getattr(command, "examples", None), no_args_is_help=command is not datasets.datasets)(in_sentences(command))
+COMMANDS = {
+    learning.embed: [
+        "gpssl embed customers.csv -o customers-embedded.csv",
+        "gpssl embed rows.parquet -o out.parquet --components 8 --alike neighbours",
+        "gpssl embed slice.h5ad -o slice-embedded.h5ad",
+    ],
+    learning.transform: ["gpssl transform customers-embedded.gpssl new.csv -o new-embedded.csv --draws 100"],
+    learning.label: [
+        "gpssl label patients.csv --target diagnosis -o labelled.csv",
+        "gpssl label patients.csv --target diagnosis --max-risk 0.02 -o labelled.csv",
+        "gpssl label mice.csv --target class --group mouse -o labelled.csv",
+    ],
+    learning.compare: ["gpssl compare patients.csv --target diagnosis", "gpssl compare houses.csv --target price --splits 10 --json"],
+    describing.report: ["gpssl report labelled.gpssl patients.csv -o report.html"],
+    describing.info: ["gpssl info labelled.gpssl"],
+    datasets.datasets: ["gpssl datasets", "gpssl datasets breast_cancer --labels 60"],
+    reproducing.reproduce: ["gpssl reproduce all --quick", "gpssl reproduce uci --table breast_cancer --splits 5"],
+}
+"""With examples of their use."""
+
+for command, examples in COMMANDS.items():
+    # The first character keeps the lines as they are.
+    epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    app.command(epilog=epilog, no_args_is_help=command is not datasets.datasets)(in_sentences(command))
