@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_array, validate_data
 
-from .kernels import check_what_kernels_take, preparing_kernel
+from .kernels import check_what_kernels_take, preparing_kernel, takes_tables
 from .rows import as_object_rows
 from .sources import Rows, SliceableRows, is_lazy, open_rows
 from .tables import header_of
@@ -19,10 +19,19 @@ from .validation import check_numeric_rows, check_weights
 
 def check_rows(estimator: BaseEstimator, X: Any, kernel: Kernel, *, sample_weight: Any = None, reset: bool, min_rows: int = 1) -> Rows:
     """Rows of numbers where the kernel works on vectors, else of objects. With `reset`, the estimator remembers their columns."""
-    if kernel.requires_vector_input and is_lazy(X) and preparing_kernel(kernel) is None:
+    if is_lazy(X) and _reads_parts_of(kernel, X):
         return _check_lazy_rows(estimator, X, sample_weight, reset=reset, min_rows=min_rows)
     checked = check_rows_in_memory(estimator, X, kernel, reset=reset, min_rows=min_rows, sparse=True)
     return rows_in_memory(checked, check_weights(sample_weight, checked.shape[0]), header_of(X))
+
+
+def _reads_parts_of(kernel: Kernel, X: Any) -> bool:
+    """Whether the kernel works on rows that are read part by part: vectors, or tables that come encoded."""
+    if not getattr(X, "are_encoded", False):
+        return kernel.requires_vector_input and preparing_kernel(kernel) is None
+    if not takes_tables(kernel):
+        raise TypeError(f"These rows are a table with columns of several kinds, and {kernel} is not made for one: use for_table(...).")
+    return True
 
 
 def check_rows_in_memory(

@@ -19,7 +19,7 @@ from .neighbor_rbf import NeighborRBF
 from .nodes import NodeDiffusion, NodeMatern
 from .ordinal import OrdinalKernel
 from .pairs import GroupKernel, PairKernel
-from .preparation import check_what_kernels_take, leaves, preparing_kernel
+from .preparation import check_what_kernels_take, leaves, preparing_kernel, takes_tables
 from .resolution import depends_on_rows, resolve_kernel
 from .sequences import MismatchKernel, SpectrumKernel, SubsequenceKernel
 
@@ -58,4 +58,5 @@ __all__ = [
     "leaves",
     "preparing_kernel",
     "resolve_kernel",
+    "takes_tables",
 ]

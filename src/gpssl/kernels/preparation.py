@@ -59,11 +59,20 @@ def preparing_kernel(kernel: Kernel) -> PreparingKernel | None:
     return preparing[0]
 
 
+def _looking_at_cells(kernel: Kernel) -> list[Kernel]:
+    """The parts of a kernel without constants and the like."""
+    return [leaf for leaf in leaves(kernel) if leaf.requires_vector_input or isinstance(leaf, PreparingKernel)]
+
+
+def takes_tables(kernel: Kernel) -> bool:
+    """Whether all parts of a kernel can work with codes and gaps: with any table that has been encoded."""
+    looking = _looking_at_cells(kernel)
+    return len(looking) > 0 and all(getattr(leaf, "takes_codes", False) and getattr(leaf, "takes_gaps", False) for leaf in looking)
+
+
 def check_what_kernels_take(kernel: Kernel, rows: NDArray[np.float64], where: str = "the rows") -> None:
     """A sentence where a part of the kernel, made for numbers, gets text or gaps that another part can work with."""
-    for leaf in leaves(kernel):
-        if not leaf.requires_vector_input and not isinstance(leaf, PreparingKernel):
-            continue  # constants and the like look at no cell
+    for leaf in _looking_at_cells(kernel):
         if not getattr(leaf, "takes_codes", False) and are_codes(rows).any():
             raise ValueError(
                 f"There are text or categories in {where}, but the kernel {leaf} works on numbers: use CategoryKernel or OrdinalKernel for "

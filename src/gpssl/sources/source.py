@@ -49,7 +49,9 @@ class Rows:
     names: list[str] | None = None
     """Of the columns, where they have names."""
     header: Any = None
-    """The names and types of the columns, as a data frame without rows, where the rows came as a data frame in memory."""
+    """The names and types of the columns, as a data frame without rows, where the rows are those of a data frame."""
+    are_encoded: bool = False
+    """Whether parts are tables of any kind as `gpssl.tables` encodes them, with codes for categories and NaN for gaps."""
     come_at_once: bool = False
     """Whether `map` calls the function once, with all rows."""
     are_deferred: bool = False

@@ -1,0 +1,9 @@
+"""Tables as people have them, in files of any dialect; results, written so that a file is whole or not there."""
+
+from .columns import Column
+from .encoded_rows import EncodedRows
+from .errors import FileError
+from .table import UserTable, open_table
+from .writing import check_writable, replacing, write_table
+
+__all__ = ["Column", "EncodedRows", "FileError", "UserTable", "check_writable", "open_table", "replacing", "write_table"]

@@ -1,0 +1,167 @@
+"""The columns of a file: how each is read, what is known of it, and which say nothing about what a row is like."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..column_facts import ColumnFacts, ColumnKind
+from ..kernels.for_table import MOST_CATEGORIES
+from ..tables import encode_cell
+from .delimited import Storage
+from .errors import listed
+from .kinds import is_ambiguous_date
+from .profile import SKETCH_SIZE, Findings
+from .readings import DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of
+
+DTYPES: dict[ColumnKind, str] = {"number": "float64", "boolean": "float64", "date": "datetime64[us]", "category": "object"}
+ID_NAME = re.compile(r"(?i:unnamed: ?\d+|index|idx|row|row ?names?|(.*[ _.-])?(id|uuid|guid))|.*[a-z](ID|Id)")
+FEWEST_CONSECUTIVE = 8
+"""Consecutive numbers that are no accident."""
+NEARLY = 0.95
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column and how to read it."""
+
+    name: str
+    kind: ColumnKind
+    storage: Storage
+    reading: Reading
+    findings: Findings
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """For the card of a model."""
+        found = self.findings
+        has_range = self.kind != "category" and found.n_values > 0
+        return ColumnFacts(
+            name=self.name,
+            kind=self.kind,
+            dtype=DTYPES[self.kind],
+            n_missing=found.n_rows - found.n_values,
+            minimum=found.minimum if has_range else None,
+            maximum=found.maximum if has_range else None,
+            levels=tuple(sorted(found.levels)) if self.kind == "category" and found.levels is not None else None,
+        )
+
+    def values(self, column: Any) -> NDArray[Any]:
+        """Cells as a data frame has them."""
+        if self.kind == "category":
+            cells = cells_of(self.text(column))
+            return np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])[cells.places]
+        values = values_of(column, self.reading)
+        return _as_dates(values) if self.kind == "date" else values
+
+    def encoded(self, column: Any) -> NDArray[np.float64]:
+        """Cells as numbers, as `gpssl.tables` has them."""
+        if self.kind != "category":
+            return values_of(column, self.reading)
+        cells = cells_of(self.text(column))
+        return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
+
+    def labels(self, column: Any) -> NDArray[Any]:
+        """Cells as names of classes: as in the file, but whole numbers without a point; None for what is missing."""
+        cells = cells_of(self.text(column))
+        names = np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])
+        if self.reading in NUMBERS:
+            values = np.append(read_cells(cells.distinct, self.reading), np.nan)
+            whole = np.flatnonzero(values == np.floor(values))
+            names[np.isnan(values)] = None
+            names[whole] = [f"{value:.0f}" for value in values[whole]]
+        return names[cells.places]
+
+    def text(self, column: Any) -> pa.Array:
+        """Cells as text, whole numbers without a point."""
+        if self.storage == "boolean":
+            return column.cast(pa.bool_()).cast(pa.string())
+        return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def _as_dates(seconds: NDArray[np.float64]) -> NDArray[Any]:
+    known = np.isfinite(seconds)
+    dates = np.full(len(seconds), "NaT", dtype="datetime64[us]")
+    dates[known] = np.rint(seconds[known] * 1e6).astype(np.int64).astype("datetime64[us]")
+    return dates
+
+
+def header_of_columns(columns: list[Column]) -> pd.DataFrame:
+    """A data frame without rows."""
+    return pd.DataFrame({column.name: np.empty(0, dtype=DTYPES[column.kind]) for column in columns})
+
+
+def why_not(column: Column) -> str | None:
+    """Why a column says nothing about what a row is like; None where it may."""
+    found = column.findings
+    if found.n_values == 0:
+        return "it is empty"
+    tells_gaps = column.kind == "category" and found.n_values < found.n_rows
+    if found.n_distinct < 2 and not tells_gaps:
+        return "all its cells are alike"
+    if column.kind == "number" and found.n_like_codes:
+        return "it has numbers between 4.5e15 and 9e15, which cannot be told from categories; divide it by 1,000"
+    return None
+
+
+def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
+    """Why a column seems to say who a row is, not what it is like."""
+    found = column.findings
+    if column.kind == "category" and found.n_distinct > MOST_CATEGORIES * found.n_values:
+        many = f"{found.n_distinct:,.0f}" if found.n_distinct < SKETCH_SIZE else f"about {found.n_distinct:,.0f}"
+        return f"it looks like an ID: {many} different texts in {found.n_values:,} rows"
+    if column.kind != "number" or not found.is_whole:
+        return None
+    if found.n_values >= FEWEST_CONSECUTIVE and found.are_consecutive:
+        return f"it looks like an ID: it counts the rows from {found.minimum:.0f} to {found.maximum:.0f}"
+    all_differ = found.n_distinct >= (1 if found.n_distinct < SKETCH_SIZE else NEARLY) * found.n_values
+    if all_differ and (is_unnamed or ID_NAME.fullmatch(column.name)):
+        return "it looks like an ID: by its name, and all its numbers are different"
+    return None
+
+
+def notes_on_reading(columns: list[Column]) -> list[str]:
+    """What a person should know about how the cells were understood."""
+    notes = []
+    for reading, what in (("comma", "decimal commas"), ("grouped", "commas between thousands")):
+        found = [column.name for column in columns if column.reading == reading]
+        notes += [f"Numbers with {what}: {listed(found)}."] if found else []
+    for reading in DATES[1:]:
+        found = [column.name for column in columns if column.reading == reading]
+        notes += [f"Dates read as {reading}: {listed(found)}."] if found else []
+    infinite = [column for column in columns if column.kind == "number" and column.findings.n_infinite]
+    if infinite:
+        n_cells = sum(column.findings.n_infinite for column in infinite)
+        notes.append(f"{n_cells:,} infinite number(s) count as missing, in {listed(column.name for column in infinite)}.")
+    ambiguous = [column.name for column in columns if column.reading == "text" and is_ambiguous_date(column.findings.shapes)]
+    if ambiguous:
+        notes.append(f"Dates of which day and month cannot be told apart count as text: {listed(ambiguous)}. Write them as 2024-12-31.")
+    return notes + _notes_on_odd_cells(columns)
+
+
+def _notes_on_odd_cells(columns: list[Column]) -> list[str]:
+    odd = [column for column in columns if n_odd_cells(column)]
+    notes = []
+    for column in odd[:10]:
+        example = f", such as {column.findings.odd[:40]!r}" if column.findings.odd is not None else ""
+        many, plural = n_odd_cells(column), {"number": "numbers", "date": "dates", "boolean": "true or false"}[column.kind]
+        notes.append(f"{many:,} cell(s) of {column.name!r} are no {plural} and count as missing{example}.")
+    if len(odd) > 10:
+        notes.append(f"{len(odd) - 10:,} more columns have such cells.")
+    return notes
+
+
+def n_odd_cells(column: Column) -> int:
+    """Cells that are there, but cannot be read as the column is."""
+    found = column.findings
+    if column.kind == "category" or column.reading == "typed":
+        return 0
+    unread = found.n_rows - found.n_missing - found.n_values
+    understood = found.shapes[SHAPE["infinite"]] + (found.shapes[SHAPE["dash"]] if column.reading in NUMBERS else 0)
+    return int(unread - understood)
