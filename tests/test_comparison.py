@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import wilcoxon
+from scipy.stats import t as student_t
+from scipy.stats import ttest_1samp, wilcoxon
 
 from gpssl.experiments import paper
 from gpssl.experiments.comparison import Scores, paired_tests_table, ranks_table, scores_table, settings_table, verdicts_table
 from gpssl.experiments.figures import average_curve
 from gpssl.experiments.ledger import Record
 from gpssl.experiments.markdown import fill, table
-from gpssl.experiments.statistics import Estimate, average_ranks, holm, paired_p_value
+from gpssl.experiments.statistics import Estimate, average_ranks, corrected_p_value, holm, paired_p_value
 from gpssl.selective import risk_coverage_curve
 
 Array = NDArray[np.float64]
@@ -131,3 +132,15 @@ def test_average_curve_of_one_split_is_its_curve() -> None:
     curve, expected = average_curve([record, record]), risk_coverage_curve(y, proba)
     np.testing.assert_allclose(curve.risk[19::20], expected.risk)
     assert curve.aurc == pytest.approx(expected.aurc)
+
+
+def test_corrected_test_is_the_plain_one_without_shared_rows_and_more_careful_with() -> None:
+    differences = np.random.default_rng(0).normal(0.3, 1.0, size=20)
+    plain = ttest_1samp(differences, 0.0).pvalue
+    np.testing.assert_allclose(corrected_p_value(differences, 0.0), plain, rtol=1e-12)
+    # (1/n + n_test / n_training) in the place of 1/n
+    wider = 2 * student_t.sf(abs(differences.mean()) / np.sqrt((1 / 20 + 3 / 7) * differences.var(ddof=1)), 19)
+    np.testing.assert_allclose(corrected_p_value(differences, 3 / 7), wider, rtol=1e-12)
+    assert corrected_p_value(differences, 3 / 7) > plain
+    assert corrected_p_value([0.0, 0.0, 0.0], 0.4) == corrected_p_value([0.3], 0.4) == 1.0
+    assert corrected_p_value([0.1, 0.1, 0.1], 0.4) < 1e-12

@@ -15,7 +15,8 @@ def datasets(
     name: Annotated[str | None, typer.Argument(help="Write this one into a table, to try the other commands on.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the table.", show_default="NAME.csv")] = None,
     labels: Annotated[
-        int | None, typer.Option("--labels", min=2, help="Leave so many labels, chosen at random, and empty the others.", show_default="all")
+        int | None,
+        typer.Option("--labels", min=2, help="Leave so many labels, chosen at random, and empty the others.", show_default="all"),
     ] = None,
     seed: take.Seed = 0,
     force: take.Force = False,
@@ -40,4 +41,6 @@ def datasets(
     if as_json:
         show_json(written)
     else:
-        typer.echo(f"wrote {written.path}: {written.n_rows:,} rows, {written.n_columns} columns; target {written.target!r}, {written.n_labels:,} labels")
+        typer.echo(
+            f"wrote {written.path}: {written.n_rows:,} rows, {written.n_columns} columns; target {written.target!r}, {written.n_labels:,} labels"
+        )

@@ -65,7 +65,11 @@ def info(model: take.Model, as_json: take.Json = False) -> None:
 
 def _range(column: Any) -> str:
     if column.kind == "category":
-        return "many" if column.levels is None else f"{len(column.levels)} levels: {', '.join(column.levels[:4])}{'…' if len(column.levels) > 4 else ''}"
+        return (
+            "many"
+            if column.levels is None
+            else f"{len(column.levels)} levels: {', '.join(column.levels[:4])}{'…' if len(column.levels) > 4 else ''}"
+        )
     if column.minimum is None:
         return ""
     if column.kind == "date":

@@ -75,7 +75,11 @@ def label(
     out: take.Out,
     max_risk: Annotated[
         float | None,
-        typer.Option("--max-risk", help="Largest error rate of what is kept (for numbers: root mean squared error); the rest abstains.", show_default=False),
+        typer.Option(
+            "--max-risk",
+            help="Largest error rate of what is kept (for numbers: root mean squared error); the rest abstains.",
+            show_default=False,
+        ),
     ] = None,
     confidence: Annotated[float, typer.Option("--confidence", help="With which an error rate is held.")] = 0.95,
     model: take.ModelOut = None,
@@ -119,7 +123,9 @@ def label(
 def compare(
     table: take.Table,
     target: take.TargetColumn,
-    splits: Annotated[int, typer.Option("--splits", min=2, help="Random splits of the labels into 70 % to learn from, 30 % to judge by.")] = 20,
+    splits: Annotated[
+        int, typer.Option("--splits", min=2, help="Random splits of the labels into 70 % to learn from, 30 % to judge by.")
+    ] = 20,
     max_rows: Annotated[int, typer.Option("--max-rows", min=20, help="Of larger tables, so many rows are used.")] = 3000,
     components: take.Components = None,
     alike: take.AlikeOption = take.Alike.COLUMNS,
@@ -204,7 +210,9 @@ def _expectation_lines(result: LabelledTable, max_risk: float | None, confidence
         ]
     if max_risk is None:
         return lines
-    wanted = f"{max_risk:.1%} errors, with {confidence:.0%} confidence" if result.kind == "class" else f"an error of {max_risk:g}, on average"
+    wanted = (
+        f"{max_risk:.1%} errors, with {confidence:.0%} confidence" if result.kind == "class" else f"an error of {max_risk:g}, on average"
+    )
     lines.append(
         f"To hold {wanted}: {result.n_predicted - result.n_abstained:,} predictions are kept, {result.n_abstained:,} are left to a person"
         + ("." if expected.coverage == 0 else f" (in cross-validation {expected.coverage:.0%} were kept, at {_risk(result)}).")
@@ -239,7 +247,9 @@ def _show_compared(result: Comparison, as_json: bool) -> None:
     typer.echo()
     tested = names[:2] if result.kind == "number" else (names[0], "AURC", "log loss")
     differences = [[f"against {method}", *(_difference(row[name]) for name in tested)] for method, row in result.differences.items()]
-    show_table("GPSSL-full minus the other; * is significant at 5 %, corrected for shared rows and several tests", ["", *tested], differences)
+    show_table(
+        "GPSSL-full minus the other; * is significant at 5 %, corrected for shared rows and several tests", ["", *tested], differences
+    )
     for method, reason in result.left_out.items():
         typer.echo(f"Left out: {method}. {reason}")
     for method, counts in result.settings.items():

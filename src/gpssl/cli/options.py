@@ -10,19 +10,24 @@ import typer
 from ..commands.choices import Alike
 
 Table = Annotated[
-    Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines (all by the name's ending) or .h5ad.", metavar="TABLE", show_default=False)
+    Path,
+    typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines (all by the name's ending) or .h5ad.", metavar="TABLE", show_default=False),
 ]
 Model = Annotated[Path, typer.Argument(help="A model that gpssl embed or gpssl label wrote.", metavar="MODEL", show_default=False)]
 Out = Annotated[Path, typer.Option("--out", "-o", help="File for the results: the same kinds as for tables.", show_default=False)]
-TargetColumn = Annotated[str, typer.Option("--target", "-t", help="Column to predict; cells without a label are empty.", show_default=False)]
+TargetColumn = Annotated[
+    str, typer.Option("--target", "-t", help="Column to predict; cells without a label are empty.", show_default=False)
+]
 ModelOut = Annotated[Path | None, typer.Option("--model", "-m", help="File for the model.", show_default="as the results, with .gpssl")]
 Keep = Annotated[list[str] | None, typer.Option("--keep", help="Learn from this column although it looks like an identifier. Repeatable.")]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="Do not learn from this column. Repeatable.")]
 Group = Annotated[
-    str | None, typer.Option("--group", help="Column that says which rows belong together (a patient, a mouse): they are held out together.")
+    str | None,
+    typer.Option("--group", help="Column that says which rows belong together (a patient, a mouse): they are held out together."),
 ]
 Numeric = Annotated[
-    bool | None, typer.Option("--numeric/--classes", help="Take the target as numbers, or as classes.", show_default="by what the column holds")
+    bool | None,
+    typer.Option("--numeric/--classes", help="Take the target as numbers, or as classes.", show_default="by what the column holds"),
 ]
 Components = Annotated[
     int | None, typer.Option("--components", min=1, help="Dimensions of the representation.", show_default="5, tissue: 10")
@@ -57,5 +62,3 @@ def temperature_of(text: str) -> float | str:
 def target_kind_of(numeric: bool | None) -> str | None:
     """None leaves it to the column."""
     return None if numeric is None else "number" if numeric else "class"
-
-

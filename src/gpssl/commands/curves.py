@@ -73,8 +73,16 @@ def class_risks(held_out: HeldOutClasses) -> RiskTable:
     return RiskTable(
         targets=targets,
         promises=[
-            _promise("on average", average, certainty, wrong, "What cross-validation gives: about as many errors, more or fewer by chance."),
-            _promise(f"with {CONFIDENCE:.0%} confidence", certain, certainty, wrong, "Held in 95 of 100 such tables: stricter, and needs more labels."),
+            _promise(
+                "on average", average, certainty, wrong, "What cross-validation gives: about as many errors, more or fewer by chance."
+            ),
+            _promise(
+                f"with {CONFIDENCE:.0%} confidence",
+                certain,
+                certainty,
+                wrong,
+                "Held in 95 of 100 such tables: stricter, and needs more labels.",
+            ),
         ],
         start=start,
     )

@@ -43,7 +43,11 @@ def summary_of(ssl: GPSSL, subject: Subject, judged: tuple[Target | None, float,
 
 def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject | None) -> list[Fact]:
     """Settings and results, each with what it means."""
-    covered = "Little enough to be ignored." if ssl.residual_ < WELL_COVERED else "That is much: more inducing points (--max-inducing) would follow the rows better."
+    covered = (
+        "Little enough to be ignored."
+        if ssl.residual_ < WELL_COVERED
+        else "That is much: more inducing points (--max-inducing) would follow the rows better."
+    )
     facts = [
         Fact("dimensions", f"{len(ssl.posterior_.weights.mean)}", "How many numbers stand for a row."),
         Fact(
@@ -65,7 +69,11 @@ def _columns(subject: Subject) -> list[Fact]:
     names = [column.name for column in subject.facts]
     facts = [Fact("columns", _listed(names), "What the model looks at.")] if names else []
     dropped: dict[str, str] = getattr(getattr(subject, "table", None), "dropped", {})
-    return facts + ([Fact("left out", _listed([f"{name} ({why})" for name, why in dropped.items()]), "Columns that it does not look at, and why.")] if dropped else [])
+    return facts + (
+        [Fact("left out", _listed([f"{name} ({why})" for name, why in dropped.items()]), "Columns that it does not look at, and why.")]
+        if dropped
+        else []
+    )
 
 
 def _learnt_from(card: ModelCard) -> str:

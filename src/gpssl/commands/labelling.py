@@ -81,7 +81,9 @@ def new_model(ssl: GPSSL, target: Target, settings: Settings) -> Any:
     return kind(FrozenEstimator(ssl), n_draws=settings.n_draws, random_state=settings.seed)
 
 
-def label(subject: Subject, out: Path, model_file: Path, settings: Settings, promise: Promise, *, only_new: bool, force: bool) -> LabelledTable:
+def label(
+    subject: Subject, out: Path, model_file: Path, settings: Settings, promise: Promise, *, only_new: bool, force: bool
+) -> LabelledTable:
     """Learn from all rows and the labels of some, predict the others, and write both into files."""
     check_outputs(subject, [out, model_file], force)
     target = subject.target()
@@ -139,9 +141,7 @@ def expect(model: Any, target: Target, labelled: Labelled, promise: Promise, see
 def _expect_classes(held_out: HeldOutClasses, promise: Promise) -> Expectation:
     threshold = -np.inf
     if promise.max_risk is not None:
-        threshold = risk_controlled_threshold(
-            held_out.y, held_out.proba, promise.max_risk, promise.confidence, labels=held_out.classes
-        )
+        threshold = risk_controlled_threshold(held_out.y, held_out.proba, promise.max_risk, promise.confidence, labels=held_out.classes)
     wrong = Share.of(held_out.is_wrong)
     kept = held_out.certainty > threshold
     commonest = np.unique(held_out.y, return_counts=True)[1].max()
@@ -244,5 +244,3 @@ def _spread(values: NDArray[Any] | None, places: NDArray[np.bool_]) -> NDArray[A
     if values is not None:
         out[places] = values
     return out
-
-

@@ -62,7 +62,9 @@ def report(model: Path, table: Path, out: Path, *, target: str | None, rivals: b
     check_writable(out, force=force)
     card, loaded = read_card(model), load(model)
     asked = target or card.notes.get("target")
-    subject = open_subject(table, target=asked, target_kind=card.notes.get("target_kind") if target is None else None, columns=card.columns or None)
+    subject = open_subject(
+        table, target=asked, target_kind=card.notes.get("target_kind") if target is None else None, columns=card.columns or None
+    )
     with noting(subject.notes):
         content = build(loaded, card, subject, has_target=asked is not None, rivals=rivals, seed=seed)
     with replacing(out, force=force) as beside:
@@ -78,7 +80,9 @@ def build(loaded: Any, card: ModelCard, subject: Subject, *, has_target: bool, r
     mean, std = ssl.transform(rows), ssl.std(rows)
     target = subject.target() if has_target else None
     judged = None if target is None else _judge(loaded, ssl, subject, target, places, rows, rivals=rivals, seed=seed)
-    spread = NumberColouring("standard deviation", std.mean(axis=1), explanation="Of the representation: 1 where the data say nothing, 0 where they say all.")
+    spread = NumberColouring(
+        "standard deviation", std.mean(axis=1), explanation="Of the representation: 1 where the data say nothing, 0 where they say all."
+    )
     return ReportContent(
         title=f"{subject.path.name}: {'a representation of its rows' if target is None else f'predicting {target.name}'}",
         subtitle=subtitle(card, subject.n_rows),
@@ -177,10 +181,18 @@ def _judge(
     if target.kind == "class":
         classes = {name: hold_out_classes(m, labelled, seed, name) for name, m in models.items()}
         error = float(classes[FULL].is_wrong.mean())
-        return Judged(_class_predictions(fitted, target, rows, known), class_risks(classes[FULL]), *class_charts(classes), error, len(labelled.y))
+        return Judged(
+            _class_predictions(fitted, target, rows, known), class_risks(classes[FULL]), *class_charts(classes), error, len(labelled.y)
+        )
     numbers = {name: hold_out_numbers(m, labelled, seed, name) for name, m in models.items()}
     error = float(np.sqrt(((numbers[FULL].y - numbers[FULL].mean) ** 2).mean()))
-    return Judged(_number_predictions(fitted, target, rows, known), number_risks(numbers[FULL], ""), *number_charts(numbers, ""), error, len(labelled.y))
+    return Judged(
+        _number_predictions(fitted, target, rows, known),
+        number_risks(numbers[FULL], ""),
+        *number_charts(numbers, ""),
+        error,
+        len(labelled.y),
+    )
 
 
 def _rivals(ssl: GPSSL, labelled: Labelled, settings: Settings, target: Target) -> dict[str, Any]:
