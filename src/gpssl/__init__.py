@@ -2,9 +2,10 @@
 
 from importlib.metadata import version
 
-from . import calibration, downstream, inference, kernels, selection, selective
+from . import calibration, downstream, inference, io, kernels, selection, selective
 from .downstream import MarginalizedClassifier, MarginalizedRegressor
 from .estimator import GPSSL
+from .io import load, read_card, save
 from .moments import Moments
 
 __version__ = version("gpssl")
@@ -18,7 +19,11 @@ __all__ = [
     "calibration",
     "downstream",
     "inference",
+    "io",
     "kernels",
+    "load",
+    "read_card",
+    "save",
     "selection",
     "selective",
 ]
