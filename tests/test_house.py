@@ -40,6 +40,7 @@ ORDER = [
     "selective",
     "selection",
     "baselines",
+    "io",
     "__init__",
     "spatial",
     "datasets",
@@ -56,7 +57,7 @@ IMPORT_WHEN_USED = (
     *("perceptron", "networks", "network_transformer", "vicreg", "scarf", "simvae"),  # PyTorch
     "adapters",  # PyTorch and GPyTorch
     *("dask_rows", "table_files", "checked_rows"),  # Dask, pyarrow, pandas
-    *("frames", "graphs"),  # pandas, NetworkX
+    *("frames", "graphs", "stored_kernels"),  # pandas, NetworkX
 )
 """Modules that import what an extra brings, inside the functions that need it."""
 

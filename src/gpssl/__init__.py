@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # for readers of the source only: at run time `__getattr__` d
     from . import spatial as spatial
     from .downstream import MarginalizedClassifier, MarginalizedRegressor
     from .estimator import GPSSL
+    from .io import load, read_card, save
     from .moments import Moments
 
     __version__: str
@@ -30,6 +31,9 @@ __all__ = [
     "downstream",
     "inference",
     "kernels",
+    "load",
+    "read_card",
+    "save",
     "selection",
     "selective",
 ]
@@ -39,11 +43,14 @@ _HOMES = {
     "MarginalizedClassifier": "downstream",
     "MarginalizedRegressor": "downstream",
     "Moments": "moments",
+    "load": "io",
+    "read_card": "io",
+    "save": "io",
 }
 """Names of the package, and the module that each is imported from."""
 
 _MODULES = frozenset(
-    ("baselines", "calibration", "datasets", "downstream", "inference", "kernels", "plots", "selection", "selective", "sources", "spatial")
+    ("baselines", "calibration", "datasets", "downstream", "inference", "io", "kernels", "plots", "selection", "selective", "sources", "spatial")
 )
 """Modules that need not be imported by themselves: `import gpssl` is enough for `gpssl.kernels`."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,8 @@ from .rows import as_object_rows
 from .sources import Rows, SliceableRows, is_lazy, open_rows
 from .tables import header_of
 from .validation import check_numeric_rows, check_weights
+
+_TOLD = ContextVar("told", default=False)
 
 
 def check_rows(estimator: BaseEstimator, X: Any, kernel: Kernel, *, sample_weight: Any = None, reset: bool, min_rows: int = 1) -> Rows:
@@ -98,3 +103,20 @@ def check_inducing_points(points: Any, n_columns: int, kernel: Kernel) -> NDArra
     if checked.shape[1] != n_columns:
         raise ValueError(f"The inducing points have {checked.shape[1]} columns, the rows have {n_columns} features.")
     return checked
+
+
+def warn_outside_training(estimator: BaseEstimator, X: Any) -> None:
+    """For a model that was read from a file: a warning where rows leave what its card says that it was trained on."""
+    card = vars(estimator).get("card_")
+    if card is not None and not _TOLD.get():
+        card.warn(X, stacklevel=4)
+
+
+@contextmanager
+def told_already() -> Iterator[None]:
+    """For blocks of rows about which all was said when they came as a whole."""
+    token = _TOLD.set(True)
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .checked_rows import check_inducing_points, check_rows
+from .checked_rows import check_inducing_points, check_rows, warn_outside_training
 from .checkpoint import Checkpoint
 from .features import Features
 from .inducing import choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
@@ -194,7 +194,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_changes(changes)
         other = clone(self).set_params(**changes)
         check_parameters(other)
-        for name in ("n_features_in_", "feature_names_in_", "kernel_", "features_", "moments_", "_seed", "_nugget"):
+        for name in ("n_features_in_", "feature_names_in_", "kernel_", "features_", "moments_", "_seed", "_nugget", "card_"):
             if hasattr(self, name):
                 setattr(other, name, getattr(self, name))
         if "random_state" in changes:
@@ -216,12 +216,12 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Rows may come as in `fit`. Here and in `std` and draws, Dask gives lazy Dask arrays, all others NumPy arrays.
         """
         mean = self._posterior_for_use().mean
-        return self._check_rows(X, reset=False).map(mean, (None, self._n_features_out))
+        return self._check_new_rows(X).map(mean, (None, self._n_features_out))
 
     def std(self, X: Any) -> Any:
         """Posterior standard deviation of the representation at each row. [n, J]"""
         std = self._posterior_for_use().std
-        return self._check_rows(X, reset=False).map(std, (None, self._n_features_out))
+        return self._check_new_rows(X).map(std, (None, self._n_features_out))
 
     def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
         """Draws of the representation, joint over the rows. [S, n, J]
@@ -249,8 +249,7 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         it is −E[ℓ].
         """
         posterior = self._posterior_for_use()
-        rows = self._check_rows(X, reset=False)
-        moments = self._moments(rows)
+        moments = self._moments(self._check_new_rows(X))
         if moments.weight < 2:
             raise ValueError("score needs at least 2 rows: it measures their covariance.")
         covariance, residual = moments.covariance(self.features_)
@@ -364,9 +363,8 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
 
     def _forget_posterior(self) -> None:
-        for name in ("_posterior", "_spectrum", "_fitted_objective", "objective_", "report_"):
-            if hasattr(self, name):
-                delattr(self, name)
+        for name in ("_posterior", "_spectrum", "_fitted_objective", "objective_", "report_", "card_"):
+            self.__dict__.pop(name, None)
 
     def _posterior_for_use(self) -> Posterior:
         check_is_fitted(self, "moments_")
@@ -386,7 +384,9 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     # Checks
 
     def _check_new_rows(self, X: Any) -> Rows:
-        return self._check_rows(X, reset=False)
+        rows = self._check_rows(X, reset=False)
+        warn_outside_training(self, X)
+        return rows
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1, sample_weight: Any = None) -> Rows:
         kernel = kernel_of(self.kernel) if reset else self.kernel_

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from ..checked_rows import rows_in_memory
+from ..checked_rows import rows_in_memory, warn_outside_training
 from ..features import Features
 from ..inducing import choose_inducing_points, sample_candidates
 from ..inference import GaussianWeights
@@ -90,6 +90,7 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
             self.kernel_ = self._resolve_kernel(X, rows, weight, self._seed)
             with one_blas_thread():
                 features = Features.build(self.kernel_, self._inducing_points(rows, weight))
+            self.__dict__.pop("card_", None)  # of a file, whose rows these are not
             nothing_learnt = np.empty((int(self.n_components), 0))
             self.posterior_ = Posterior(features, np.empty((features.n_points, 0)), GaussianWeights(nothing_learnt, nothing_learnt))
         return self
@@ -97,12 +98,12 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
     def transform(self, X: Any) -> Array:
         """The prior mean: zero. [n, J]"""
         check_is_fitted(self)
-        return np.zeros((len(self._check_rows(X, reset=False)), self._n_features_out))
+        return np.zeros((len(self._rows_for_use(X)), self._n_features_out))
 
     def std(self, X: Any) -> Array:
         """The prior standard deviation, sqrt(k(x, x)) in each dimension. [n, J]"""
         check_is_fitted(self)
-        return self.posterior_.std(self._check_rows(X, reset=False))
+        return self.posterior_.std(self._rows_for_use(X))
 
     def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Array:
         """Draws from the prior, joint over the rows: `draw_functions(n_draws)(X)`. [S, n, J]"""
@@ -135,7 +136,12 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         ]
 
     def _check_new_rows(self, X: Any) -> Rows:
-        return rows_in_memory(self._check_rows(X, reset=False))
+        return rows_in_memory(self._rows_for_use(X))
+
+    def _rows_for_use(self, X: Any) -> NDArray[Any]:
+        rows = self._check_rows(X, reset=False)
+        warn_outside_training(self, X)
+        return rows
 
     def _check_parameters(self) -> None:
         check_number("n_components", self.n_components, Integral, at_least=1)

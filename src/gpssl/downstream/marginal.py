@@ -15,6 +15,7 @@ from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_method_params, _num_samples, check_consistent_length, has_fit_parameter, indexable
 
+from ..checked_rows import told_already, warn_outside_training
 from ..estimator import GPSSL
 from ..rows import row_blocks
 from ..sources import is_lazy
@@ -98,7 +99,7 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
         """Fit the representation to all rows, and evaluate it at the labelled ones. [S, n labelled, J]"""
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         self.representation_ = seeded(clone(self._representation()), random_state).fit(X, None, **params)
-        for name in ("functions_", "n_features_in_", "feature_names_in_"):
+        for name in ("functions_", "n_features_in_", "feature_names_in_", "card_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.representation_, name):
@@ -146,11 +147,11 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
         """The features of consecutive blocks of rows. [S, n block, J] each"""
         X = in_memory(X)
         n_rows = _num_samples(X)
-        if n_rows <= PREDICTION_ROWS:
-            yield self._represent(X)
-            return
-        for block in row_blocks(n_rows, PREDICTION_ROWS):
-            yield self._represent(_safe_indexing(X, block))
+        warn_outside_training(self, X)
+        for block in row_blocks(n_rows, PREDICTION_ROWS) if n_rows > PREDICTION_ROWS else [None]:
+            with told_already():
+                features = self._represent(X if block is None else _safe_indexing(X, block))
+            yield features
 
     # scikit-learn's protocol
 
