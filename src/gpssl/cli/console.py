@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import wraps
@@ -36,7 +36,7 @@ def in_sentences(command: Command) -> Command:
             command(*arguments, **options)
         except (KeyboardInterrupt, EOFError) as error:
             raise typer.Exit(_complain("Interrupted. Files that were not finished are not there.", INTERRUPTED)) from error
-        except typer.Exit:
+        except (typer.Exit, BrokenPipeError):
             raise
         except Exception as error:
             if TRACEBACK in os.environ or type(error).__module__.startswith("click"):
@@ -87,6 +87,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value.item() if hasattr(value, "item") else value
+
+
+def show_facts(title: str, facts: Mapping[str, str]) -> None:
+    """Names and values, one below the other."""
+    typer.echo(title)
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        typer.echo(f"  {name:<{width}}  {value}")
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options as take
-from .console import progress_bars, show_json, show_notes, show_table
+from .console import progress_bars, show_facts, show_json, show_notes, show_table
 
 MOST_COLUMNS = 30
 
@@ -51,10 +51,10 @@ def info(model: take.Model, as_json: take.Json = False) -> None:
     if as_json:
         show_json(card)
         return
-    rows = [["model", card.model], ["created", card.created], ["rows", "not known" if card.n_rows is None else f"{card.n_rows:,}"]]
-    rows += [[name, _text(value)] for name, value in {**card.settings, **card.notes}.items()]
-    rows += [["versions", ", ".join(f"{name} {version}" for name, version in card.versions.items())]]
-    show_table(str(model), ["", ""], rows)
+    facts = {"model": card.model, "created": card.created, "rows": "not known" if card.n_rows is None else f"{card.n_rows:,}"}
+    facts |= {name: _text(value) for name, value in {**card.settings, **card.notes}.items() if value is not None}
+    facts["versions"] = ", ".join(f"{name} {version}" for name, version in card.versions.items())
+    show_facts(str(model), facts)
     if card.columns:
         typer.echo()
         shown = [[c.name, c.kind, _range(c), f"{c.n_missing:,}"] for c in card.columns[:MOST_COLUMNS]]
@@ -81,7 +81,7 @@ def _range(column: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_text(part)}" for name, part in value.items())
+        return "; ".join(f"{name}: {_text(part)}" for name, part in value.items() if part is not None)
     if isinstance(value, list):
         return ", ".join(_text(part) for part in value[:10]) + ("…" if len(value) > 10 else "")
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -53,7 +53,7 @@ def embed(subject: Subject, out: Path, model: Path, settings: Settings, *, only_
     scale = _MeanStd()
     subject.write(out, lambda piece, _: _mean_and_std(ssl, piece, scale), only_new=only_new, force=force)
     with replacing(model, force=force) as beside:
-        save(ssl, beside, trained_on=subject.facts, notes={"kind": subject.kind, "table": subject.path.name})
+        save(ssl, beside, trained_on=subject.facts, notes=subject.card_notes())
     return _embedded(ssl, subject, scale, [out, model])
 
 

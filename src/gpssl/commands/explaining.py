@@ -78,7 +78,8 @@ def _columns(subject: Subject) -> list[Fact]:
 
 def _learnt_from(card: ModelCard) -> str:
     table = card.notes.get("table", "a table")
-    return f"{table}{'' if card.n_rows is None else f', {card.n_rows:,} rows'}, {card.created[:10]}"
+    n_rows = card.n_rows or card.notes.get("rows")
+    return f"{table}{'' if n_rows is None else f', {n_rows:,} rows'}, {card.created[:10]}"
 
 
 def _listed(names: list[str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass
+from math import ceil, log, log1p
 from pathlib import Path
 from typing import Any
 
@@ -92,12 +94,13 @@ def label(
         model = new_model(subject.fit(settings), target, settings)
         labelled = subject.labelled()
         expectation = expect(model, target, labelled, promise, settings.seed)
+        subject.notes.extend(_what_cannot_be_promised(expectation, promise, target))
         fitted = model.fit(labelled.rows, labelled.y)
     columns = _Predictor(fitted, target, expectation.threshold, promise.max_risk is not None)
     subject.write(out, columns, only_new=only_new, force=force)
-    notes = {"kind": subject.kind, "table": subject.path.name, "target": target.name, "target_kind": target.kind}
+    found = {"target": target.name, "target_kind": target.kind, "promise": asdict(promise), "expectation": _finite(asdict(expectation))}
     with replacing(model_file, force=force) as beside:
-        save(fitted, beside, trained_on=subject.facts, notes={**notes, "promise": asdict(promise), "expectation": asdict(expectation)})
+        save(fitted, beside, trained_on=subject.facts, notes={**subject.card_notes(), **found})
     return LabelledTable(
         target=target.name,
         kind=target.kind,
@@ -111,6 +114,11 @@ def label(
         written=[out, model_file],
         notes=subject.notes,
     )
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """Infinity and NaN, which JSON has not, as words."""
+    return {name: str(value) if isinstance(value, float) and not np.isfinite(value) else value for name, value in values.items()}
 
 
 def check_labels(target: Target, file: str, notes: list[str]) -> None:
@@ -136,6 +144,21 @@ def expect(model: Any, target: Target, labelled: Labelled, promise: Promise, see
     if target.kind == "class":
         return _expect_classes(hold_out_classes(model, labelled, seed), promise)
     return _expect_numbers(hold_out_numbers(model, labelled, seed), promise)
+
+
+def _what_cannot_be_promised(expectation: Expectation, promise: Promise, target: Target) -> list[str]:
+    """Why nothing is kept, where nothing is."""
+    if expectation.threshold != np.inf or promise.max_risk is None:
+        return []
+    if target.kind == "number":
+        return [f"No prediction is sure enough for an error of {promise.max_risk:g}: raise --max-risk."]
+    least = ceil(log(1 - promise.confidence) / log1p(-promise.max_risk))
+    n_wrong = round(expectation.risk * expectation.n_judged)
+    return [
+        f"An error rate of {promise.max_risk:.1%} cannot be promised with {promise.confidence:.0%} confidence from {expectation.n_judged:,} labels, of "
+        f"which cross-validation got {n_wrong:,} wrong, so all predictions are left to a person. Label more rows (without any error, {least:,} are "
+        "the least that can do), raise --max-risk, or lower --confidence."
+    ]
 
 
 def _expect_classes(held_out: HeldOutClasses, promise: Promise) -> Expectation:

@@ -106,6 +106,10 @@ class Subject(ABC):
         places = np.flatnonzero(target.is_known)
         return Labelled(places, self.rows_at(places), target.labels, None if groups is None else groups[places])
 
+    def card_notes(self) -> dict[str, Any]:
+        """For the card of a model that was learnt from this file."""
+        return {"kind": self.kind, "table": self.path.name, "rows": self.n_rows}
+
     def rows_at(self, places: NDArray[np.intp]) -> Any:
         """Some of the rows, in the order of the file, in memory."""
         chosen = [piece.rows[np.isin(np.arange(where.start, where.stop), places)] for piece, where in self.numbered_pieces()]

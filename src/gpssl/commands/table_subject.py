@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from ..column_facts import ColumnFacts
 from ..files import UserTable, open_table, write_table
 from .settings import Settings, kernel_for, new_representation
 from .subject import Array, Piece, Subject, Target, TargetKind
+
+MOST_REASONS = 5
 
 
 class TableSubject(Subject):
@@ -37,7 +39,7 @@ class TableSubject(Subject):
         self.table: UserTable = open_table(path, keep=keep, ignore=apart, target=target, target_kind=target_kind, columns=columns)
         self.path = path
         self.n_rows = self.table.n_rows
-        self.notes = list(self.table.notes)
+        self.notes = [*self.table.notes, *_left_out(self.table.dropped, apart)]
         self.facts = self.table.facts
         self._target, self._group = target, group
         self._frame = self.table.frame(extra=self._others) if self.table.fits_in_memory else None
@@ -88,6 +90,15 @@ class TableSubject(Subject):
             new = new_columns(piece, where)
             new.index = piece.cells.index
             yield new if only_new else _without_clashes(piece.cells, new).join(new)
+
+
+def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
+    """A sentence about columns that are not learnt from, though nobody asked for that."""
+    reasons = [f"{name!r} ({reason})" for name, reason in dropped.items() if name not in asked]
+    if not reasons:
+        return []
+    more = f" and {len(reasons) - MOST_REASONS:,} more" if len(reasons) > MOST_REASONS else ""
+    return [f"Not learnt from: {', '.join(reasons[:MOST_REASONS])}{more}. Pass --keep COLUMN to learn from one that looks like an identifier."]
 
 
 def _without_clashes(cells: Any, new: Any) -> Any:

@@ -165,6 +165,11 @@ class UserTable:
 
     # What is known
 
+    @property
+    def names(self) -> list[str]:
+        """All columns that can be read, in the order of the file."""
+        return [name for name in self._source.names if name in self._source.storage]
+
     def column(self, name: str) -> Column:
         """One column, by its name."""
         if name not in self._columns:
