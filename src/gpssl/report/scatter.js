@@ -29,6 +29,7 @@ class Scatter {
     const box = this.canvas.getBoundingClientRect();
     if (box.width === 0) return;
     Object.assign(this, { width: box.width, height: box.height, ratio });
+    this.canvas.parentElement.style.setProperty("--aspect", box.width / box.height); // for print
     this.canvas.width = Math.round(box.width * ratio);
     this.canvas.height = Math.round(box.height * ratio);
     this.image = this.context.createImageData(this.canvas.width, this.canvas.height);

@@ -9,12 +9,16 @@ SPECTRUM = (
     "A steep fall means that few directions tell the rows apart; a slow one that the rows differ in many ways at once."
 )
 RISK_COVERAGE = (
-    "Keep only the most certain predictions, and fewer of them are wrong: how many can be kept (to the right is more) at which risk "
-    "(lower is better). Measured on labelled rows that the model did not see."
+    "Keep only the most certain predictions, and they are better: how many can be kept (further right is more) at which risk (lower is "
+    "better). Measured on labelled rows that the model did not see."
 )
 RELIABILITY = (
     "Of the rows that were given, say, 80 %, about 80 % should be right: then the line follows the diagonal. Below it the model is too "
     "sure of itself, above it too modest. Larger dots stand for more rows. Measured on labelled rows that the model did not see."
+)
+INTERVALS = (
+    "Of intervals that should hold, say, 80 % of the true numbers, about 80 % should: then the line follows the diagonal. Below it the "
+    "intervals are too narrow, above it too wide. Measured on labelled rows that the model did not see."
 )
 
 ALWAYS = [
