@@ -8,7 +8,7 @@ const PLAIN = 1;
 class Scatter {
   constructor(canvas, { x, y }, { equalAspect, flipY }) {
     Object.assign(this, { canvas, x, y, equalAspect, flipY, scheduled: false });
-    this.context = canvas.getContext("2d", { alpha: false });
+    this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true }); // pixels are made here, not by the graphics card
     this.drawable = Int32Array.from(x.keys()).filter((row) => Number.isFinite(x[row]) && Number.isFinite(y[row]));
     this.bounds = { x: rangeOf(x, this.drawable), y: rangeOf(y, this.drawable) };
     this.colours = new Uint32Array(x.length);
