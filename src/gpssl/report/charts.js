@@ -218,6 +218,12 @@ function drawBars(panel, edges, heights, classes) {
 }
 
 const MOST_BARS = 100;
+const SUPERSCRIPTS = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+
+function powerOfTen(exponent) {
+  if (Math.abs(exponent) <= 3) return trimmed(10 ** exponent, 1);
+  return "10" + Array.from(String(exponent), (sign) => SUPERSCRIPTS[sign]).join("");
+}
 
 function drawSpectrum(host, eigenvalues) {
   const shown = Array.from(eigenvalues).filter((value) => value > 0).slice(0, MOST_BARS);
@@ -228,7 +234,7 @@ function drawSpectrum(host, eigenvalues) {
   const xTicks = ticks(1, Math.max(shown.length, 2), 8).filter((value) => Number.isInteger(value) && value <= shown.length);
   const panel = new Panel(host, {
     x: { low: 0.5, high: shown.length + 0.5 }, y, xTicks, yTicks, height: 240, xName: "learnt direction", yName: "variance",
-    xText: String, yText: (value) => trimmed(10 ** value, 1), label: "Spectrum: variance of each learnt direction",
+    xText: String, yText: powerOfTen, label: "Spectrum: variance of each learnt direction",
   });
   drawBars(panel, Array.from({ length: shown.length + 1 }, (_, k) => k + 0.5), logs.map((value) => [value - y.low]), ["bar"]);
   panel.onHover((x) => {

@@ -9,10 +9,9 @@ from .content import ClassColouring, NumberColouring, Predictions, ReportContent
 DECISION = "Kept or left to a person"
 """The colouring that follows the slider."""
 
+PROBABILITY = "How likely the predicted class is, says the model."
 STD_OF_PROBABILITY = "How far the probability varies between equally plausible models. Large values: more labels near here would help."
-STD_OF_NUMBER = (
-    "How far the true number is likely to be from the predicted one: two thirds of the rows are nearer than one standard deviation."
-)
+STD_OF_NUMBER = "How far the true number may well be from the predicted one: for two rows in three it should be nearer than this."
 
 
 def all_colourings(content: ReportContent) -> list[ClassColouring | NumberColouring | str]:
@@ -37,8 +36,7 @@ def _of_classes(predictions: Predictions) -> ClassColouring | NumberColouring:
 
 
 def _of_certainty(predictions: Predictions) -> list[ClassColouring | NumberColouring]:
-    explanation = "How likely the predicted class is, says the model. Whether that can be believed is shown under “Can the probabilities be believed?”."
-    return [NumberColouring("Probability of the predicted class", predictions.certainty, "%", explanation)]
+    return [NumberColouring("Probability of the predicted class", predictions.certainty, "%", PROBABILITY)]
 
 
 def _of_std(predictions: Predictions, std: np.ndarray) -> NumberColouring:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any] | np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -57,8 +57,9 @@ function rows(number) {
 
 function trimmed(number, digits) {
   const size = Math.abs(number);
-  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return number.toExponential(digits - 1);
-  return String(Number(number.toPrecision(digits)));
+  const isPlain = size === 0 || (size < 1e7 && size >= 1e-4);
+  const text = isPlain ? String(Number(number.toPrecision(digits))) : number.toExponential(digits - 1);
+  return text.replaceAll("-", "−");
 }
 
 // A share as a percentage, with more digits where it is close to nothing or to everything.
@@ -76,10 +77,10 @@ function exactShare(value) {
 }
 
 // A number with its unit; "%" marks a share.
-function withUnit(value, unit) {
+function withUnit(value, unit, digits = 4) {
   if (!Number.isFinite(value)) return "–";
   if (unit === "%") return share(value);
-  return trimmed(value, 4) + (unit ? SPACE + unit : "");
+  return trimmed(value, digits) + (unit ? SPACE + unit : "");
 }
 
 // Okabe and Ito's first, which are told apart by all kinds of colour vision; the others differ from them in lightness or hue.

@@ -44,7 +44,7 @@ class Decisions {
   }
 
   get abstained() {
-    return this.byCertainty.filter((row) => this.state[row] === ABSTAINED);
+    return Array.from(this.byCertainty).filter((row) => this.state[row] === ABSTAINED);
   }
 
   // The chosen target with what cross-validation leads to expect; null without a slider.

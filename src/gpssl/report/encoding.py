@@ -14,14 +14,14 @@ from .content import Chart, ClassColouring, HoverColumn, NumberColouring, Points
 
 Encoded = dict[str, Any]
 
-ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 """What could end a script element or open a comment in it. Other characters beyond ASCII are escaped by `json.dumps`."""
 
 
 def as_script_data(content: ReportContent) -> str:
     """JSON that may stand inside a script element whatever the user's table contains."""
     text = json.dumps(encode(content), separators=(",", ":"), allow_nan=False)
-    return text.translate(str.maketrans(ESCAPES))
+    return text.translate(ESCAPES)
 
 
 def encode(content: ReportContent) -> Encoded:

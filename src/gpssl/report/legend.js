@@ -130,7 +130,7 @@ class Colours {
     const stops = Array.from({ length: 11 }, (_, k) => `rgb(${scaleColour(k / 10, isDark()).join(",")})`);
     const bar = element("div", { className: "scale" });
     bar.style.background = `linear-gradient(to right, ${stops.join(",")})`;
-    const ends = [low, (low + high) / 2, high].map((value) => element("span", { textContent: withUnit(value, unit) }));
+    const ends = [low, (low + high) / 2, high].map((value) => element("span", { textContent: withUnit(value, unit, 3) }));
     const parts = [bar, element("div", { className: "scale-ends" }, ends)];
     if (isCut) parts.push(note("The few rows beyond the ends have the colour of the ends."));
     return parts;

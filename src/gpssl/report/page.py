@@ -91,7 +91,7 @@ def _texts(content: ReportContent) -> dict[str, str]:
         "certainty_name": "probability of the predicted class" if is_probability else "standard deviation",
         "risk_coverage_explanation": _chart_words(content.risk_coverage, words.RISK_COVERAGE),
         "reliability_heading": "Can the probabilities be believed?" if is_probability else "Can the intervals be believed?",
-        "reliability_explanation": _chart_words(content.reliability, words.RELIABILITY),
+        "reliability_explanation": _chart_words(content.reliability, words.RELIABILITY if is_probability else words.INTERVALS),
         "spectrum_explanation": escaped((content.spectrum and content.spectrum.explanation) or words.SPECTRUM),
         "facts": "".join(_fact(*fact) for fact in content.facts),
         "glossary": "".join(

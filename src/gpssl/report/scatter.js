@@ -8,7 +8,7 @@ const PLAIN = 1;
 class Scatter {
   constructor(canvas, { x, y }, { equalAspect, flipY }) {
     Object.assign(this, { canvas, x, y, equalAspect, flipY, scheduled: false });
-    this.context = canvas.getContext("2d", { alpha: false });
+    this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true }); // pixels are made here, not by the graphics card
     this.drawable = Int32Array.from(x.keys()).filter((row) => Number.isFinite(x[row]) && Number.isFinite(y[row]));
     this.bounds = { x: rangeOf(x, this.drawable), y: rangeOf(y, this.drawable) };
     this.colours = new Uint32Array(x.length);
@@ -29,6 +29,7 @@ class Scatter {
     const box = this.canvas.getBoundingClientRect();
     if (box.width === 0) return;
     Object.assign(this, { width: box.width, height: box.height, ratio });
+    this.canvas.parentElement.style.setProperty("--aspect", box.width / box.height); // for print
     this.canvas.width = Math.round(box.width * ratio);
     this.canvas.height = Math.round(box.height * ratio);
     this.image = this.context.createImageData(this.canvas.width, this.canvas.height);

@@ -9,12 +9,16 @@ SPECTRUM = (
     "A steep fall means that few directions tell the rows apart; a slow one that the rows differ in many ways at once."
 )
 RISK_COVERAGE = (
-    "Keep only the most certain predictions, and fewer of them are wrong: how many can be kept (to the right is more) at which risk "
-    "(lower is better). Measured on labelled rows that the model did not see."
+    "Keep only the most certain predictions, and they are better: how many can be kept (further right is more) at which risk (lower is "
+    "better). Measured on labelled rows that the model did not see."
 )
 RELIABILITY = (
     "Of the rows that were given, say, 80 %, about 80 % should be right: then the line follows the diagonal. Below it the model is too "
     "sure of itself, above it too modest. Larger dots stand for more rows. Measured on labelled rows that the model did not see."
+)
+INTERVALS = (
+    "Of intervals that should hold, say, 80 % of the true numbers, about 80 % should: then the line follows the diagonal. Below it the "
+    "intervals are too narrow, above it too wide. Measured on labelled rows that the model did not see."
 )
 
 ALWAYS = [
@@ -38,7 +42,8 @@ WITH_CONTROLS = [
     ("Cross-validation", "Labels are hidden in turn and predicted from the others, to see how good predictions of new rows are."),
     (
         "On average, with 95 % confidence",
-        "The first is right about as often as it is wrong; the second fails once in twenty times, and keeps fewer rows.",
+        "The first holds over many tables like yours and may be exceeded in one of them; the second is exceeded in one of twenty at most, "
+        "and keeps fewer rows.",
     ),
 ]
 WITH_SPECTRUM = [("Spectrum", "How much of the differences between rows each learnt direction carries.")]
