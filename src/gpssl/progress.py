@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 
@@ -12,34 +13,53 @@ class Progress:
     """A line on standard error that counts rows or steps, at most ten times a second; `total` is None where it is not known.
 
     On a terminal the line is rewritten in place; elsewhere (a log file, a notebook's log) a new line is printed
-    every two seconds or more, so that a log stays readable. Silent when `enabled` is false.
+    every two seconds or more, so that a log stays readable. Silent when `enabled` is false. `listener` is told of every advance.
     """
 
-    def __init__(self, task: str, total: int | None, *, enabled: bool, unit: str = "rows", stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        total: int | None,
+        *,
+        enabled: bool,
+        unit: str = "rows",
+        stream: TextIO | None = None,
+        listener: Callable[[int], None] | None = None,
+    ) -> None:
         self.task = task
         self.total = total
         self.enabled = enabled
         self.unit = unit
         self.stream = stream if stream is not None else sys.stderr
+        self.listener = listener
         self.done = self._skipped = 0
         self._started = self._shown = time.perf_counter()
         self._lock = threading.Lock()
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody wants to know."""
+        return self.enabled or self.listener is not None
+
     def advance(self, count: int) -> None:
         """So many more are done; safe to call from several threads."""
-        if not self.enabled:
+        if not self.is_watched:
             return
         with self._lock:
+            if self.listener:
+                self.listener(count)
             self.done += count
             now = time.perf_counter()
             # A long run's log gets a line for each twentieth of the time that it has taken.
             interval = 0.1 if self.stream.isatty() else max(2.0, 0.05 * (now - self._started))
-            if now - self._shown >= interval:
+            if self.enabled and now - self._shown >= interval:
                 self._shown = now
                 self._write(now, end="\r" if self.stream.isatty() else "\n")
 
     def skip(self, count: int) -> None:
         """So many were done before: they count as done, but not for the speed."""
+        if self.listener:
+            self.listener(count)
         self.done += count
         self._skipped += count
 
