@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from os import PathLike
 from typing import Any, Literal
@@ -14,10 +13,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .callbacks import SILENT, CallbackSupport, Task, fitting
 from .checked_rows import check_inducing_points, check_rows, warn_outside_training
 from .checkpoint import Checkpoint
 from .features import Features
-from .inducing import choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
+from .inducing import check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
 from .inference import Inference
 from .kernels import resolve_kernel
 from .moments import Moments, Spectrum, moments_of_rows
@@ -25,6 +25,7 @@ from .parameters import (
     check_changes,
     check_first_batch,
     check_parameters,
+    check_spectrum,
     chooses_points,
     describe_rows,
     inducing_limits,
@@ -40,11 +41,11 @@ from .validation import check_number, seed_from, unchanged_on_failure
 
 Array = NDArray[np.float64]
 
-RESIDUAL_SLACK = 1.5
-"""Of the tolerance, before a warning: where a sample of rows stands for all, it is met on the sample."""
+PORTIONS = 100
+"""Into which a pass over many rows is divided for callbacks."""
 
 
-class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Gaussian process self-supervised learning: a distribution over representations, from unlabelled rows.
 
     Each of J representation dimensions is a function with a Gaussian process prior. A loss that asks for spread in every dimension and
@@ -152,16 +153,18 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Besides arrays and data frames, X may be sparse, a `numpy.memmap`, a path to Parquet or CSV files or a `gpssl.sources.TableFiles`, a
         Dask array or data frame, AnnData or its X: these are read in parts, and never held as a whole. With `checkpoint`, a file name, a
-        pass over files leaves its moments there as it goes; after an interruption, the same call goes on from them.
+        pass over files leaves its moments there as it goes; after an interruption, the same call goes on from them. Callbacks of
+        scikit-learn hear of the choice of inducing points, the pass over the rows and the steps of inference, which they can stop.
         """
         check_parameters(self)
-        with unchanged_on_failure(self):
+        with fitting(self, 3, X, y, sample_weight) as task, unchanged_on_failure(self):
             rows = self._check_rows(X, reset=True, min_rows=2, sample_weight=sample_weight)
             kept = None if checkpoint is None else Checkpoint(checkpoint, rows)
-            self._choose_features(rows, seed=kept.seed if kept and self.random_state is None else None)
-            self.moments_ = self._moments(rows, kept)
+            with task.subtask("inducing points"):
+                self._choose_features(rows, seed=kept.seed if kept and self.random_state is None else None)
+            self.moments_ = self._moments(rows, kept, task)
             self._forget_posterior()
-            self._infer()
+            self._infer(task)
             if kept:
                 kept.forget()
         return self
@@ -322,23 +325,24 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
         return candidates.rows[chosen]
 
-    def _moments(self, rows: Rows, checkpoint: Checkpoint | None = None) -> Moments:
+    def _moments(self, rows: Rows, checkpoint: Checkpoint | None = None, task: Task = SILENT) -> Moments:
         if checkpoint:
             checkpoint.start(self._seed, self.features_.fingerprint)
-        progress = Progress("moments", rows.n_rows, enabled=bool(self.verbose))
-        return moments_of_rows(self.features_, rows, progress=progress, keeper=checkpoint)
+        with task.steps("moments", "portion", rows.n_rows, at_most=PORTIONS) as steps:
+            progress = Progress("moments", rows.n_rows, enabled=bool(self.verbose), listener=steps.listener)
+            return moments_of_rows(self.features_, rows, progress=progress, keeper=checkpoint)
 
-    def _infer(self) -> None:
+    def _infer(self, task: Task = SILENT) -> None:
         with one_blas_thread():
-            self._find_spectrum()
-            self._check_spectrum()
+            check_spectrum(self._find_spectrum(), self.moments_.weight, self.n_components)
             self._fitted_objective = objective_of(self, self.moments_.weight)
             weights, self.objective_, self.report_ = method_of(self.inference).infer(
-                self._spectrum, self._fitted_objective, int(self.n_components), self._seed, verbose=bool(self.verbose)
+                self._spectrum, self._fitted_objective, int(self.n_components), self._seed, verbose=bool(self.verbose), task=task
             )
         basis = self._spectrum.basis[:, : weights.mean.shape[1]]
         self._posterior = Posterior(self.features_, basis, weights)
-        self._warn_of_residual()
+        own = self._nugget * self.moments_.weight / self.moments_.diagonal
+        check_residual(self.residual_, own, float(self.residual_tolerance), self.features_.n_points)
         announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
 
     def _find_spectrum(self) -> Spectrum:
@@ -348,20 +352,6 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 self._spectrum = Spectrum.of(self.moments_, self.features_)
         return self._spectrum
 
-    def _check_spectrum(self) -> None:
-        if self.moments_.weight < self.n_components:
-            raise ValueError(
-                f"{self.moments_.weight:g} rows cannot show {self.n_components} uncorrelated dimensions. Give more rows, or lower "
-                "n_components."
-            )
-        if self._spectrum.rank < self.n_components:
-            warnings.warn(
-                f"The kernel sees only {self._spectrum.rank} direction(s) in these rows, too few for {self.n_components} uncorrelated "
-                "dimensions. Lower n_components, or choose a kernel that sees more.",
-                UserWarning,
-                stacklevel=4,
-            )
-
     def _forget_posterior(self) -> None:
         for name in ("_posterior", "_spectrum", "_fitted_objective", "objective_", "report_", "card_"):
             self.__dict__.pop(name, None)
@@ -369,17 +359,6 @@ class GPSSL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _posterior_for_use(self) -> Posterior:
         check_is_fitted(self, "moments_")
         return self.posterior_
-
-    def _warn_of_residual(self) -> None:
-        own = self._nugget * self.moments_.weight / self.moments_.diagonal
-        if self.residual_ - own > RESIDUAL_SLACK * self.residual_tolerance:
-            warnings.warn(
-                f"{self.features_.n_points} inducing points leave {self.residual_:.2g} of the prior variance open, more than "
-                f"residual_tolerance={self.residual_tolerance:g}: the losses are approximate. Raise max_inducing (or inducing), "
-                "choose a longer lengthscale (a smaller neighborhood), or raise the tolerance if that is close enough.",
-                UserWarning,
-                stacklevel=4,
-            )
 
     # Checks
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ CANDIDATES_PER_POINT = 4
 PIVOTS_AT_A_TIME = 16
 NUMERICALLY_ZERO = 1e-10
 NUGGET_ROWS = 16
+RESIDUAL_SLACK = 1.5
+"""Of the tolerance, before a warning: where a sample of rows stands for all, it is met on the sample."""
 
 
 class KernelSample(NamedTuple):
@@ -143,4 +146,16 @@ def _check_positive(kernel: Kernel, residual: NDArray[np.float64], scale: float)
         raise ValueError(
             f"The kernel {kernel} is not positive semi-definite on these rows (a conditional variance came out as "
             f"{residual.min():.3g}). Choose another kernel, or other parameters for this one."
+        )
+
+
+def check_residual(residual: float, own: float, tolerance: float, n_points: int) -> None:
+    """A warning where the points leave more open than they should, besides the rows' own part, which no point could explain."""
+    if residual - own > RESIDUAL_SLACK * tolerance:
+        warnings.warn(
+            f"{n_points} inducing points leave {residual:.2g} of the prior variance open, more than "
+            f"residual_tolerance={tolerance:g}: the losses are approximate. Raise max_inducing (or inducing), "
+            "choose a longer lengthscale (a smaller neighborhood), or raise the tolerance if that is close enough.",
+            UserWarning,
+            stacklevel=4,
         )

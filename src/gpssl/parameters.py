@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.utils import InputTags
 
 from .inference import METHODS, Inference
 from .kernels import NeighborRBF, depends_on_rows, leaves
+from .moments import Spectrum
 from .objective import Objective
 from .validation import check_number
 
@@ -61,6 +63,21 @@ def check_first_batch(estimator: Any, n_rows: int | None) -> None:
         raise ValueError(
             f"The first batch chooses lengthscale and inducing points and has n_samples={n_rows}, too few for {estimator.n_components} "
             "components. Begin with a larger batch, or pass both a concrete kernel and inducing points to the constructor."
+        )
+
+
+def check_spectrum(spectrum: Spectrum, total_weight: float, n_components: int) -> None:
+    """Whether the rows, and what the kernel sees in them, are enough for so many components."""
+    if total_weight < n_components:
+        raise ValueError(
+            f"{total_weight:g} rows cannot show {n_components} uncorrelated dimensions. Give more rows, or lower n_components."
+        )
+    if spectrum.rank < n_components:
+        warnings.warn(
+            f"The kernel sees only {spectrum.rank} direction(s) in these rows, too few for {n_components} uncorrelated "
+            "dimensions. Lower n_components, or choose a kernel that sees more.",
+            UserWarning,
+            stacklevel=4,
         )
 
 

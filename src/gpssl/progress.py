@@ -18,31 +18,52 @@ class Progress:
     """A line on standard error that counts rows or steps, at most ten times a second; `total` is None where it is not known.
 
     On a terminal the line is rewritten in place; elsewhere (a log file, a notebook's log) a new line is printed
-    every two seconds or more, so that a log stays readable. Silent when `enabled` is false.
+    every two seconds or more, so that a log stays readable. Silent when `enabled` is false. `listener` is told of every advance.
 
     Within `shown_by` nothing is printed, and a display of the caller's, such as a bar, is told instead.
     """
 
-    def __init__(self, task: str, total: int | None, *, enabled: bool, unit: str = "rows", stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        total: int | None,
+        *,
+        enabled: bool,
+        unit: str = "rows",
+        stream: TextIO | None = None,
+        listener: Callable[[int], None] | None = None,
+    ) -> None:
         self.task = task
         self.total = total
         self.enabled = enabled
         self.unit = unit
         self.stream = stream if stream is not None else sys.stderr
+        self.listener = listener
         self.done = self._skipped = 0
         self.finished = False
         self._display = _display.get()
         self._started = self._shown = time.perf_counter()
         self._lock = threading.Lock()
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody wants to know."""
+        return self._is_shown or self.listener is not None
+
+    @property
+    def _is_shown(self) -> bool:
+        return self.enabled or self._display is not None
+
     def advance(self, count: int) -> None:
         """So many more are done; safe to call from several threads."""
-        if not self.enabled and not self._display:
+        if not self.is_watched:
             return
         with self._lock:
+            if self.listener:
+                self.listener(count)
             self.done += count
             now = time.perf_counter()
-            if now - self._shown < self._interval(now):
+            if not self._is_shown or now - self._shown < self._interval(now):
                 return
             self._shown = now
             if self._display:
@@ -57,6 +78,8 @@ class Progress:
 
     def skip(self, count: int) -> None:
         """So many were done before: they count as done, but not for the speed."""
+        if self.listener:
+            self.listener(count)
         self.done += count
         self._skipped += count
 

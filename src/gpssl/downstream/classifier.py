@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from ..callbacks import fitting
 from ..validation import unchanged_on_failure
 from .clones import fit_classifiers
 from .labels import check_at_least_two, find_class_labels, labelled_rows
@@ -85,9 +86,9 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
         requested them.
         """
-        with unchanged_on_failure(self):
+        with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self):
             self._check_parameters()
-            self._fit(X, y, find_class_labels(y), sample_weight, params, fit_classifiers)
+            self._fit(X, y, find_class_labels(y), sample_weight, params, fit_classifiers, task)
         return self
 
     def _check_labels(self, values: NDArray[Any]) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_method_params, _num_samples, check_consistent_length, has_fit_parameter, indexable
 
+from ..callbacks import CallbackSupport, Task
 from ..checked_rows import told_already, warn_outside_training
 from ..estimator import GPSSL
 from ..rows import row_blocks
@@ -38,7 +39,7 @@ class Uncertainty(NamedTuple):
     """What is left open by not knowing the representation."""
 
 
-class Marginalized(MetaEstimatorMixin, BaseEstimator):
+class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
     """Fits the representation, draws its functions, and evaluates them."""
 
     def __init__(
@@ -61,19 +62,27 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
     # Steps of fitting
 
     def _fit(
-        self, X: Any, y: Any, labels: LabelledRows, sample_weight: Any, params: Mapping[str, Any], fit_clones: Callable[..., Any]
+        self,
+        X: Any,
+        y: Any,
+        labels: LabelledRows,
+        sample_weight: Any,
+        params: Mapping[str, Any],
+        fit_clones: Callable[..., Any],
+        task: Task,
     ) -> None:
         """Representation from all rows, heads from the labelled ones: all draws at once where the head can, in clones where it cannot."""
         X, head = as_indexable(X, y), self._head()
         shared = self._share_params(X, labels.rows, head, sample_weight, params)
         values = labels.values[np.isin(labels.rows, shared.labelled)]
         self._check_labels(values)
-        Z = self._fit_representation(X, shared.labelled, shared.representation)
+        Z = self._fit_representation(X, shared.labelled, shared.representation, task)
         head = self._seeded_head(head)
-        if hasattr(head, "fit_draws"):
-            self.heads_ = head.fit_draws(Z, values, **shared.head)
-        else:
-            self.heads_ = fit_clones(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
+        with task.subtask("heads"):
+            if hasattr(head, "fit_draws"):
+                self.heads_ = head.fit_draws(Z, values, **shared.head)
+            else:
+                self.heads_ = fit_clones(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
         self.n_labelled_ = len(values)
 
     def _head(self) -> Any:
@@ -95,10 +104,12 @@ class Marginalized(MetaEstimatorMixin, BaseEstimator):
     def _representation(self) -> Any:
         return GPSSL() if self.representation is None else self.representation
 
-    def _fit_representation(self, X: Any, labelled: NDArray[np.intp], params: Mapping[str, Any]) -> Array:
+    def _fit_representation(self, X: Any, labelled: NDArray[np.intp], params: Mapping[str, Any], task: Task) -> Array:
         """Fit the representation to all rows, and evaluate it at the labelled ones. [S, n labelled, J]"""
         random_state = None if self.random_state is None else check_random_state(self.random_state)
-        self.representation_ = seeded(clone(self._representation()), random_state).fit(X, None, **params)
+        representation = seeded(clone(self._representation()), random_state)
+        with task.fit_of(representation, "representation"):
+            self.representation_ = representation.fit(X, None, **params)
         for name in ("functions_", "n_features_in_", "feature_names_in_", "card_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         for name in ("n_features_in_", "feature_names_in_"):

@@ -14,6 +14,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from ..callbacks import fitting
 from ..validation import unchanged_on_failure
 from .clones import fit_regressors
 from .labels import find_targets
@@ -84,9 +85,9 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
         Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
         requested them.
         """
-        with unchanged_on_failure(self):
+        with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self):
             self._check_parameters()
-            self._fit(X, y, find_targets(y), sample_weight, params, fit_regressors)
+            self._fit(X, y, find_targets(y), sample_weight, params, fit_regressors, task)
         return self
 
     def _check_labels(self, values: NDArray[Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from ..callbacks import SILENT, Task
 from ..moments import Spectrum
 from ..objective import Objective
 from .mode import Mode
@@ -20,9 +21,9 @@ class Inference(Protocol):
     """A method of inference."""
 
     def infer(
-        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False, task: Task = SILENT
     ) -> tuple[Weights, float, Any]:
-        """A distribution over the weights, the value of the objective, and how it went."""
+        """A distribution over the weights, the value of the objective, and how it went; `task` is the fit, to report steps to."""
         ...
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 
+from ..callbacks import Steps
 from ..objective import Gradient
 
 Array = NDArray[np.float64]
@@ -53,16 +54,19 @@ class Minimisation:
 
     The long way from the start follows `search`, which may be an approximation; `refine` ends at the minimum of `function`.
 
+    Each iteration of L-BFGS is one of `steps`. A callback that asks to stop ends the descent, and every further one at its first iteration.
+
     The variables are the sizes t of the patterns and the logarithms of the standard deviations, divided by a unit: one over the root of
     (an estimate of) the diagonal of the Hessian. That matters: along a direction that the losses hardly see, the curvature is that of the
     divergence, 2τ; along one that carries a dimension it is that of the variance loss, larger by any factor.
     """
 
-    def __init__(self, search: Function, function: Function, start: Start, temperature: float) -> None:
+    def __init__(self, search: Function, function: Function, start: Start, temperature: float, steps: Steps) -> None:
         self.search = search
         self.function = function
         self.followed = search
         self.temperature = temperature
+        self.steps = steps
         self.patterns = start.patterns.reshape(len(start.patterns), -1)
         self.mean_shape = start.patterns.shape[1:]
         self.shape = start.std.shape
@@ -87,7 +91,7 @@ class Minimisation:
         """L-BFGS from a minimum on, with all means in the leading directions free. For one pattern in each direction."""
         patterns = np.eye(self.patterns.shape[1]).reshape(-1, *self.mean_shape)
         start = Start(patterns, minimum.mean[:, : self.mean_shape[1]].ravel(), minimum.std)
-        free = Minimisation(self.search, self.function, start, self.temperature)
+        free = Minimisation(self.search, self.function, start, self.temperature, self.steps)
         free.unit = np.concatenate([np.tile(self.unit[: self.n_sizes], self.mean_shape[0]), self.unit[self.n_sizes :]])
         trial = free._descend(free.start / free.unit, max_iterations, LBFGS_TOLERANCES[0])
         return free, trial._replace(n_iterations=minimum.n_iterations + trial.n_iterations)
@@ -112,8 +116,13 @@ class Minimisation:
             return value / self.temperature, gradient / root
 
         options = {"maxiter": max_iterations, "maxfun": 10 * max_iterations, "ftol": 0.0, "maxcor": 20, "gtol": tolerance}
-        result = minimize(in_deviations, point / root, jac=True, method="L-BFGS-B", options=options)
+        result = minimize(in_deviations, point / root, jac=True, method="L-BFGS-B", options=options, callback=self._report)
         return self._minimum(result.x * root, result.nit)
+
+    def _report(self, point: Array) -> None:
+        self.steps.advance()
+        if self.steps.stopped:
+            raise StopIteration
 
     def polish(self, minimum: Minimum) -> Minimum:
         """Newton steps from a minimum that is nearly one.

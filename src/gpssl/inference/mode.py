@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 
+from ..callbacks import SILENT, Task
 from ..moments import Spectrum
 from ..objective import EPSILON, TARGET, Objective, represented_covariance
 from .weights import PointWeights
@@ -53,7 +54,7 @@ class Mode(BaseEstimator):
     """
 
     def infer(
-        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False, task: Task = SILENT
     ) -> tuple[PointWeights, float, ModeReport]:
         """The mode, the objective there, and its arrangement. Needs no draws, so the seed is not used."""
         spectrum = replace(spectrum, tail_sum=0.0, tail_sum_of_squares=0.0)  # at the mode the tail is zero

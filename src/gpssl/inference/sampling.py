@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from ..callbacks import SILENT, Steps, Task
 from ..moments import Spectrum
 from ..objective import Objective, represented_covariance
 from ..progress import Progress
@@ -24,6 +25,7 @@ Array = NDArray[np.float64]
 
 MIXED_R_HAT = 1.05
 STORED_DRAWS = 1000
+LEAST_SAMPLES = 4
 WIDENING = 1.2
 
 
@@ -61,10 +63,10 @@ class Sampling(BaseEstimator):
         self.n_samples = n_samples
 
     def infer(
-        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False, task: Task = SILENT
     ) -> tuple[DrawnWeights, float, SamplingReport]:
         """Draws of the weights, their mean loss, and how well the chains mixed."""
-        for name, least in (("n_chains", 1), ("n_warmup", 1), ("n_samples", 4)):
+        for name, least in (("n_chains", 1), ("n_warmup", 1), ("n_samples", LEAST_SAMPLES)):
             check_number(name, getattr(self, name), Integral, at_least=least)
         guide, _, _ = Variational().infer(spectrum, objective, n_components, seed)
         centre, width = guide.mean, WIDENING * guide.std
@@ -80,8 +82,10 @@ class Sampling(BaseEstimator):
 
         rng = np.random.default_rng(seed)
         start = rng.standard_normal((self.n_chains, *centre.shape)) / WIDENING
-        progress = Progress("sampling", self.n_warmup + self.n_samples, unit="steps", enabled=verbose)
-        standard = elliptical_slice_samples(log_correction, start, self.n_warmup, self.n_samples, rng, progress)
+        n_steps = self.n_warmup + self.n_samples
+        with task.steps("sampling", "step", n_steps) as steps:
+            progress = Progress("sampling", n_steps, unit="steps", enabled=verbose, listener=steps.listener)
+            standard = elliptical_slice_samples(log_correction, start, self.n_warmup, self.n_samples, rng, progress, steps)
         weights = centre + width * standard
         losses = np.stack([loss(chain) for chain in weights])
         report = _report(weights, losses)
@@ -97,8 +101,9 @@ def elliptical_slice_samples(
     n_samples: int,
     rng: np.random.Generator,
     progress: Progress,
+    steps: Steps | None = None,
 ) -> Array:
-    """Chains of draws from N(x; 0, I)·likelihood(x). [n_chains, n_samples, ...]"""
+    """Chains of draws from N(x; 0, I)·likelihood(x); fewer, but some, where a callback asks to stop. [n_chains, n_samples, ...]"""
     state, level = start, log_likelihood(start)
     samples = np.empty((len(start), n_samples, *start.shape[1:]))
     for step in range(-n_warmup, n_samples):
@@ -106,6 +111,9 @@ def elliptical_slice_samples(
         if step >= 0:
             samples[:, step] = state
         progress.advance(1)
+        if steps and steps.stopped and step + 1 >= LEAST_SAMPLES:
+            samples = samples[:, : step + 1]
+            break
     progress.finish()
     return samples
 

@@ -15,6 +15,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from ..callbacks import SILENT, Steps, Task
 from ..moments import Spectrum
 from ..objective import TARGET, ExpectedVarianceLoss, Objective, expected_covariance_loss
 from ..validation import check_number
@@ -79,28 +80,38 @@ class Variational(BaseEstimator):
         self.precise = precise
 
     def infer(
-        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False, task: Task = SILENT
     ) -> tuple[GaussianWeights, float, OptimisationReport]:
         """The optimal q, the objective there, and how the minimisation went."""
         if not isinstance(self.n_draws, Integral) or self.n_draws < 1 or self.n_draws & (self.n_draws - 1):
             raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
         check_number("max_iterations", self.max_iterations, Integral, at_least=1)
-        if not self.precise:
-            minimum, report = _VariationalProblem(spectrum, objective, n_components, self.n_draws, seed).solve_roughly(self.max_iterations)
-            return GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std), minimum.value, report
+        with task.steps("variational inference", "iteration") as steps:
+            if self.precise:
+                minimum, value, report = self._minimise(spectrum, objective, n_components, seed, steps)
+                _warn_if_stalled(minimum)
+            else:
+                problem = _VariationalProblem(spectrum, objective, n_components, self.n_draws, seed, steps)
+                minimum, report = problem.solve_roughly(self.max_iterations)
+                value = minimum.value
+        return GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std), value, report
+
+    def _minimise(
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, steps: Steps
+    ) -> tuple[Minimum, float, OptimisationReport]:
+        """The minimum on as many draws as it takes, and the objective there on fresh ones."""
         own = np.arange(n_components) % spectrum.rank
         judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
         for factor in DRAW_FACTORS:
-            problem = _VariationalProblem(spectrum, objective, n_components, factor * self.n_draws, seed)
+            problem = _VariationalProblem(spectrum, objective, n_components, factor * self.n_draws, seed, steps)
             minimum, report = problem.solve(self.max_iterations)
             # The draws that were minimised over flatter the minimum. It is judged on others; where those disagree, as they may
             # where no covariance loss keeps the widths small, more draws are needed.
             value = objective.expected(minimum.mean, minimum.std, spectrum, judge).value
             too_many = 8 * factor * self.n_draws * spectrum.rank * n_components > MOST_NUMBERS_DRAWN
-            if value - minimum.value <= ADVANTAGE * value or too_many:
+            if value - minimum.value <= ADVANTAGE * value or too_many or steps.stopped:
                 break
-        _warn_if_stalled(minimum)
-        return GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std), value, report
+        return minimum, value, report
 
 
 def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
@@ -202,13 +213,14 @@ class _VariationalProblem:
     therefore made with the `rounded` spectrum, and the Newton steps that end them, which forget where they came from, with the exact one.
     """
 
-    def __init__(self, spectrum: Spectrum, objective: Objective, n_components: int, n_draws: int, seed: int) -> None:
+    def __init__(self, spectrum: Spectrum, objective: Objective, n_components: int, n_draws: int, seed: int, steps: Steps) -> None:
         self.exact = spectrum
         self.spectrum = rounded(spectrum)
         self.objective = objective
         self.n_components = n_components
         self.n_draws = n_draws
         self.seed = seed
+        self.steps = steps
 
     def solve_roughly(self, max_iterations: int) -> tuple[Minimum, OptimisationReport]:
         """A few steps from the starts, which are close to minima themselves; chosen by the same rule as in `solve`."""
@@ -252,7 +264,7 @@ class _VariationalProblem:
             )
             for spectrum in (self.spectrum, self.exact)
         )
-        return Minimisation(search, function, start, self.objective.temperature)
+        return Minimisation(search, function, start, self.objective.temperature, self.steps)
 
 
 def _reported(start: str, minimum: Minimum) -> tuple[Minimum, OptimisationReport]:

@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..callbacks import CallbackSupport, fitting
 from ..downstream import MarginalizedClassifier, Uncertainty
 from ..downstream.labels import LabelledRows, find_class_labels, find_targets
 from ..downstream.marginal import Marginalized, SharedParams, as_indexable, seeded
@@ -34,7 +35,7 @@ NEIGHBORHOODS = (5, 10, 20)
 TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1, 1.0)
 
 
-class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
+class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
     """Chooses the parameters of the representation by the likelihood of held-out labels.
 
     As in the paper: the representation learns from all rows, without labels; the head is trained on 80 % of the labelled rows and scored
@@ -96,18 +97,21 @@ class RepresentationSearch(MetaEstimatorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, **params: Any) -> RepresentationSearch:
         """Try all candidates, and fit the best to all rows; `params` go to the estimator's `fit`."""
-        with unchanged_on_failure(self):
+        with fitting(self, 2, X, y, params.get("sample_weight")) as task, unchanged_on_failure(self):
             estimator = self._seeded_estimator()
             candidates = list(self._candidates(estimator.representation))
             X = as_indexable(X, y)
             labels, shared = _share_labels(estimator, X, y, params)
             splits = self._splits(X, labels, stratify=is_classifier(estimator))
             trials = Trials(estimator, candidates, X, labels, splits, shared)
-            trials.run(verbose=bool(self.verbose))
+            with task.steps("candidates", "candidate", trials.n_trials) as steps:
+                trials.run(verbose=bool(self.verbose), listener=steps.listener)
             self.n_splits_, self.cv_results_, self.best_index_ = len(splits), trials.table(), trials.best()
             self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
             self.best_params_ = self.cv_results_["params"][self.best_index_]
-            self.best_estimator_ = _with_representation(estimator, self.best_params_).fit(X, y, **params)
+            best = _with_representation(estimator, self.best_params_)
+            with task.fit_of(best, "best estimator"):
+                self.best_estimator_ = best.fit(X, y, **params)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -64,10 +64,21 @@ class Trials:
         self.precise = np.zeros(len(candidates), dtype=bool)
         self.warnings = [""] * len(candidates)
         self.failures: dict[int, Exception] = {}
+        self.listener: Callable[[int], None] | None = None
 
-    def run(self, *, verbose: bool) -> None:
-        """Score all candidates, roughly if they are many, and the best of them precisely."""
-        n_precise = max(LEAST_PRECISE, ceil(PRECISE_SHARE * len(self.candidates)))
+    @property
+    def n_precise(self) -> int:
+        """How many are scored precisely, if there are more."""
+        return max(LEAST_PRECISE, ceil(PRECISE_SHARE * len(self.candidates)))
+
+    @property
+    def n_trials(self) -> int:
+        """How many scores there will be, unless all of those fail that are tried precisely."""
+        return len(self.candidates) + (self.n_precise if len(self.candidates) > self.n_precise else 0)
+
+    def run(self, *, verbose: bool, listener: Callable[[int], None] | None = None) -> None:
+        """Score all candidates, roughly if they are many, and the best of them precisely. The listener hears of each."""
+        n_precise, self.listener = self.n_precise, listener
         if len(self.candidates) > n_precise:
             self._score(range(len(self.candidates)), precise=False, verbose=verbose)
             order = np.argsort(-self.scores.mean(axis=1), kind="stable")  # failures, which are NaN, come last
@@ -82,7 +93,7 @@ class Trials:
 
     def _score(self, places: Sequence[int], *, precise: bool, verbose: bool) -> None:
         task = "selection" if precise else "selection, roughly"
-        progress = Progress(task, len(places), enabled=verbose, unit="candidates")
+        progress = Progress(task, len(places), enabled=verbose, unit="candidates", listener=self.listener)
         for place in places:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")

@@ -219,7 +219,7 @@ def _tree(summaries: list[Any], combine: Any) -> Any:
 
 def _compute(root: Any, leaves: list[Any], lengths: Sequence[int | None], progress: Progress | None) -> Any:
     """On whatever scheduler is active; rows are counted as their chunks are finished, or chunks where their rows are not known."""
-    if progress is None or not progress.enabled:
+    if progress is None or not progress.is_watched:
         return root.compute()
     counts = {leaf.key: 1 if length is None else length for leaf, length in zip(leaves, lengths, strict=True)}
     if None in lengths:
