@@ -136,16 +136,6 @@ def test_core_needs_only_its_dependencies() -> None:
                 assert name.split(".")[0] in allowed | set(standard), f"{path.name} imports {name}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/kernels.md", "docs/large-data.md", "docs/spatial.md"])
-def test_code_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # some of them write files
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
-    assert blocks
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, page, "exec"), names)
-
-
 def test_readme_s_commands_are_targets_of_the_makefile() -> None:
     commands = set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text()))
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))

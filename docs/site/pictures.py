@@ -1,0 +1,22 @@
+"""The picture of a gallery's block: its variable `figure`, where the block sets a new one.
+
+The functions of `gpssl.plots` leave matplotlib's current figure alone, which is where the gallery would look by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sphinx_gallery.scrapers import figure_rst
+
+WIDTH_PIXELS = 1400
+
+
+def save_figure(block: tuple[Any, ...], variables: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Saves the picture, and returns the text that shows it."""
+    figure = variables["example_globals"].pop("figure", None)
+    if figure is None:
+        return ""
+    path = next(variables["image_path_iterator"])
+    figure.savefig(path, dpi=WIDTH_PIXELS / figure.get_size_inches()[0], facecolor="white")
+    return figure_rst([path], settings["src_dir"])
