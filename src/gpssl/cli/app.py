@@ -11,12 +11,12 @@ except ImportError:
     sys.exit('The command gpssl needs typer: pip install "gpssl[cli]".')
 
 from . import datasets, describing, learning, reproducing
-from .console import in_sentences
+from .console import Command, in_sentences
 
 HELP = """Self-supervised learning with Gaussian processes, on a table of your own.
 
-Learn a representation from all rows, have the rows without a label labelled with an error rate that you choose, and send a colleague one page that
-explains it. No Python needed.
+Learn a representation from all rows, have the rows without a label labelled with an error rate that you choose, and
+send a colleague one page that explains it. No Python needed.
 """
 
 EPILOG = """Exit codes: 0 done, 1 it cannot be done (one sentence says why), 2 wrong options, 130 interrupted.
@@ -40,7 +40,7 @@ def options(
     """Options of all commands."""
 
 
-COMMANDS = {
+COMMANDS: dict[Command, list[str]] = {
     learning.embed: [
         "gpssl embed customers.csv -o customers-embedded.csv",
         "gpssl embed rows.parquet -o out.parquet --components 8 --alike neighbours",

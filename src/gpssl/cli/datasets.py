@@ -24,8 +24,8 @@ def datasets(
 ) -> None:
     """List the data sets that gpssl knows, or write one into a file.
 
-    Those that come with scikit-learn are always there; others are read from the folder that the environment variable GPSSL_DATA names, or fetched from
-    OpenML.
+    Those that come with scikit-learn are always there; others are read from the folder that the environment variable
+    GPSSL_DATA names, or fetched from OpenML.
     """
     from ..commands.data import known_tables, write_example
 
@@ -42,5 +42,6 @@ def datasets(
         show_json(written)
     else:
         typer.echo(
-            f"wrote {written.path}: {written.n_rows:,} rows, {written.n_columns} columns; target {written.target!r}, {written.n_labels:,} labels"
+            f"wrote {written.path}: {written.n_rows:,} rows, {written.n_columns} columns; "
+            f"target {written.target!r}, {written.n_labels:,} labels"
         )

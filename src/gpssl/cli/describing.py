@@ -27,7 +27,8 @@ def report(
 ) -> None:
     """One HTML file that explains a model: works offline, prints well, and can be sent to a colleague.
 
-    Rows in a plane, coloured by class, probability, standard deviation and abstention; a slider for the error rate; curves; the most uncertain rows.
+    Rows in a plane, coloured by class, probability, standard deviation and abstention; a slider for the error rate;
+    curves; the most uncertain rows.
     """
     with progress_bars():
         from ..commands.reporting import report as run

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..commands.choices import Alike
 from . import options as take
 from .console import progress_bars, show_json, show_notes, show_table
 
@@ -21,7 +22,7 @@ def embed(
     out: take.Out,
     model: take.ModelOut = None,
     components: take.Components = None,
-    alike: take.AlikeOption = take.Alike.COLUMNS,
+    alike: take.AlikeOption = Alike.COLUMNS,
     temperature: take.Temperature = "auto",
     max_inducing: take.MaxInducing = 512,
     keep: take.Keep = None,
@@ -33,8 +34,9 @@ def embed(
 ) -> None:
     """Learn a representation of a table, from its rows alone.
 
-    Mixed columns and missing cells are fine. The results are the table with new columns: gpssl_1, gpssl_2, … are the coordinates of each row,
-    gpssl_1_std, … say how far the data leave them open (1 is: entirely). The model is saved beside them, for gpssl transform.
+    Mixed columns and missing cells are fine. The results are the table with new columns: gpssl_1, gpssl_2, … are the
+    coordinates of each row, gpssl_1_std, … say how far the data leave them open (1 is: entirely). The model is saved
+    beside them, for gpssl transform.
     """
     with progress_bars():
         from ..commands.embedding import embed as run
@@ -59,8 +61,8 @@ def transform(
 ) -> None:
     """The representation of other rows, by a model that was learnt before.
 
-    A note says where they leave the ranges of the rows that the model was learnt from. With --draws, columns gpssl_1_draw_1, … hold functions from
-    the posterior, each the same function at all rows.
+    A note says where they leave the ranges of the rows that the model was learnt from. With --draws, columns
+    gpssl_1_draw_1, … hold functions from the posterior, each the same function at all rows.
     """
     with progress_bars():
         from ..commands.embedding import transform as run
@@ -84,7 +86,7 @@ def label(
     confidence: Annotated[float, typer.Option("--confidence", help="With which an error rate is held.")] = 0.95,
     model: take.ModelOut = None,
     components: take.Components = None,
-    alike: take.AlikeOption = take.Alike.COLUMNS,
+    alike: take.AlikeOption = Alike.COLUMNS,
     temperature: take.Temperature = "auto",
     draws: take.Draws = 100,
     max_inducing: take.MaxInducing = 512,
@@ -99,9 +101,10 @@ def label(
 ) -> None:
     """Label the rows that have no label, and say what error rate to expect.
 
-    All rows train the representation, those with a label the predictions. Rows without a label get TARGET_predicted, TARGET_probability and TARGET_std (of
-    the probability); a numeric target gets TARGET_predicted, TARGET_std, and TARGET_lower and TARGET_upper, between which it is with a probability
-    of 90 %. With --max-risk, TARGET_abstain says which predictions to leave to a person.
+    All rows train the representation, those with a label the predictions. Rows without a label get TARGET_predicted,
+    TARGET_probability and TARGET_std (of the probability); a numeric target gets TARGET_predicted, TARGET_std, and
+    TARGET_lower and TARGET_upper, between which it is with a probability of 90 %. With --max-risk, TARGET_abstain
+    says which predictions to leave to a person.
     """
     _check_share(confidence, "--confidence")
     kind = take.target_kind_of(numeric)
@@ -128,7 +131,7 @@ def compare(
     ] = 20,
     max_rows: Annotated[int, typer.Option("--max-rows", min=20, help="Of larger tables, so many rows are used.")] = 3000,
     components: take.Components = None,
-    alike: take.AlikeOption = take.Alike.COLUMNS,
+    alike: take.AlikeOption = Alike.COLUMNS,
     draws: take.Draws = 100,
     max_inducing: take.MaxInducing = 512,
     numeric: take.Numeric = None,
@@ -140,8 +143,8 @@ def compare(
 ) -> None:
     """Is it worth it here? The paper's methods on your table: the columns themselves, kernel PCA, VICReg, the GP prior, GPSSL.
 
-    Every row trains the representations, without its label. On each random split the same heads are trained and judged; methods with several settings choose
-    by a fifth of the labels that they train on.
+    Every row trains the representations, without its label. On each random split the same heads are trained and
+    judged; methods with several settings choose by a fifth of the labels that they train on.
     """
     with progress_bars():
         from ..commands.comparing import compare as run
@@ -205,8 +208,8 @@ def _expectation_lines(result: LabelledTable, max_risk: float | None, confidence
         ]
     else:
         lines = [
-            f"Expect a root mean squared error of {expected.risk:.4g} (cross-validation on {expected.n_judged:,} numbers; always guessing their "
-            f"mean: {expected.always_largest:.4g}). Of these, {expected.interval_coverage:.0%} were within their 90 % intervals."
+            f"Expect a root mean squared error of {expected.risk:.4g} (cross-validation on {expected.n_judged:,} numbers; always guessing "
+            f"their mean: {expected.always_largest:.4g}). Of these, {expected.interval_coverage:.0%} were within their 90 % intervals."
         ]
     if max_risk is None:
         return lines

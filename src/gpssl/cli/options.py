@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -46,10 +46,10 @@ Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that a
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-def temperature_of(text: str) -> float | str:
+def temperature_of(text: str) -> float | Literal["auto"]:
     """A positive number, or "auto"."""
     if text == "auto":
-        return text
+        return "auto"
     try:
         value = float(text)
     except ValueError:
@@ -59,6 +59,6 @@ def temperature_of(text: str) -> float | str:
     return value
 
 
-def target_kind_of(numeric: bool | None) -> str | None:
+def target_kind_of(numeric: bool | None) -> Literal["class", "number"] | None:
     """None leaves it to the column."""
     return None if numeric is None else "number" if numeric else "class"

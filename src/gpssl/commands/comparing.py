@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from ..experiments.methods import Model
-from ..experiments.protocol import by_accuracy, by_likelihood, probabilities_of, score_classification, score_regression, validate
-from ..experiments.splits import LabelledRows, split_seed
+from ..experiments.protocol import probabilities_of, score_classification, score_regression
+from ..experiments.splits import split_seed
 from ..experiments.statistics import HIGHER_IS_BETTER, Estimate, corrected_p_value, holm
 from ..progress import Progress
+from .contest import MAX_ROWS, at_most, choose, divide, take
 from .labelling import check_labels
 from .notes import noting
 from .recommending import recommend
@@ -27,11 +27,6 @@ from .subject import Labelled, Subject, Target
 Array = NDArray[np.float64]
 
 TEST_SHARE = 0.3
-HELD_OUT_SHARE = 0.2
-FEWEST_TO_CHOOSE_BY = 20
-"""Labels: with fewer, methods keep their defaults."""
-MAX_ROWS = 3000
-"""Kernel PCA needs a matrix of rows by rows."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
     check_labels(target, subject.path.name, subject.notes)
     with noting(subject.notes):
         kernel = subject.kernel(settings)
-        rows, labelled = _at_most(subject, subject.labelled(), max_rows, settings.seed)
+        rows, labelled = at_most(subject, subject.labelled(), max_rows, settings.seed)
         splits = _splits(labelled, target, n_splits, settings.seed)
         candidates, left_out = _candidates(Rows(rows, kernel, settings, target.kind == "number"))
         records = _run(candidates, labelled, target, splits)
@@ -96,24 +91,6 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
         recommendation=recommend(estimates, differences, numeric=target.kind == "number", alike=settings.alike),
         notes=subject.notes,
     )
-
-
-def _at_most(subject: Subject, labelled: Labelled, max_rows: int, seed: int) -> tuple[Any, Labelled]:
-    """All rows; of a large table a random part, in which labelled rows come first."""
-    rng = np.random.default_rng(seed)
-    chosen = np.arange(len(labelled.y))
-    if len(chosen) > max_rows // 2:
-        chosen = np.sort(rng.choice(chosen, max_rows // 2, replace=False))
-    others = np.setdiff1d(np.arange(subject.n_rows), labelled.places)
-    unused = np.setdiff1d(labelled.places, labelled.places[chosen])
-    others = np.concatenate([others, unused])
-    n_others = min(len(others), max_rows - len(chosen))
-    if n_others < len(others):
-        others = rng.choice(others, n_others, replace=False)
-        subject.notes.append(f"Compared on {len(chosen) + n_others:,} of {subject.n_rows:,} rows, with {len(chosen):,} of the labels.")
-    rows = subject.rows_at(np.union1d(labelled.places[chosen], others))
-    groups = None if labelled.groups is None else labelled.groups[chosen]
-    return rows, Labelled(labelled.places[chosen], _safe_indexing(labelled.rows, chosen), labelled.y[chosen], groups)
 
 
 def _candidates(rows: Rows) -> tuple[dict[str, list[Model]], dict[str, str]]:
@@ -144,8 +121,8 @@ def _run(candidates: Mapping[str, list[Model]], labelled: Labelled, target: Targ
     for method, models in candidates.items():
         scores, chosen = [], Counter[str]()
         for split in splits:
-            training, test = (_take(labelled, rows) for rows in (split.training, split.test))
-            model = _choose(models, labelled, split, regression=target.kind == "number")
+            training, test = (take(labelled, rows) for rows in (split.training, split.test))
+            model = choose(models, labelled, split.training, split.seed, regression=target.kind == "number")
             if len(models) > 1:
                 chosen[_text(model.settings)] += 1
             fitted = clone(model.estimator).fit(*training)
@@ -159,49 +136,15 @@ def _run(candidates: Mapping[str, list[Model]], labelled: Labelled, target: Targ
     return records
 
 
-def _choose(models: list[Model], labelled: Labelled, split: _Split, *, regression: bool) -> Model:
-    """The candidate that is best on a fifth of the training labels, trained on the others."""
-    if len(models) == 1 or len(split.training) < FEWEST_TO_CHOOSE_BY:
-        return models[0]
-    rng = np.random.default_rng([split.seed, 1])
-    training, held_out = _divide(_part(labelled, split.training), HELD_OUT_SHARE, rng, stratify=not regression)
-    rows = [_take(labelled, split.training[places]) for places in (training, held_out)]
-    criterion = by_likelihood if regression else by_accuracy
-    validations = [criterion(validate(model.estimator, rows[0], rows[1])) for model in models]
-    return models[max(range(len(models)), key=lambda place: validations[place])]
-
-
 def _splits(labelled: Labelled, target: Target, n_splits: int, seed: int) -> list[_Split]:
     seeds = [split_seed(seed, number) for number in range(n_splits)]
-    parts = [_divide(labelled, TEST_SHARE, np.random.default_rng(s), stratify=target.kind == "class") for s in seeds]
+    parts = [divide(labelled, TEST_SHARE, np.random.default_rng(s), stratify=target.kind == "class") for s in seeds]
     if any(len(test) == 0 or len(training) < 2 for training, test in parts):
         raise ValueError(
             f"{len(labelled.y)} labels are too few to compare on: each split trains on some and judges by others. Label more rows"
             f"{'' if labelled.groups is None else ', in more groups'}."
         )
     return [_Split(training, test, s) for (training, test), s in zip(parts, seeds, strict=True)]
-
-
-def _divide(labelled: Labelled, share: float, rng: np.random.Generator, *, stratify: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places to train on and places to judge by. Of each class, or of all, or of all groups, about this share is judged by."""
-    if labelled.groups is not None:
-        units = np.unique(labelled.groups)
-        judged = np.isin(labelled.groups, rng.permutation(units)[: max(1, round(share * len(units)))])
-        judged &= np.isin(labelled.y, labelled.y[~judged]) | (not stratify)  # nothing can be said of a class that is not trained on
-        return np.flatnonzero(~judged), np.flatnonzero(judged)
-    strata = [np.flatnonzero(labelled.y == value) for value in np.unique(labelled.y)] if stratify else [np.arange(len(labelled.y))]
-    test = [rng.permutation(rows)[: min(round(share * len(rows)), len(rows) - 1)] for rows in strata]
-    judged = np.isin(np.arange(len(labelled.y)), np.concatenate(test))
-    return np.flatnonzero(~judged), np.flatnonzero(judged)
-
-
-def _part(labelled: Labelled, rows: NDArray[np.intp]) -> Labelled:
-    groups = None if labelled.groups is None else labelled.groups[rows]
-    return Labelled(labelled.places[rows], None, labelled.y[rows], groups)
-
-
-def _take(labelled: Labelled, rows: NDArray[np.intp]) -> LabelledRows:
-    return LabelledRows(_safe_indexing(labelled.rows, rows), labelled.y[rows])
 
 
 def _differences(scores: Mapping[str, Mapping[str, Array]], splits: list[_Split]) -> dict[str, dict[str, Difference]]:

@@ -6,11 +6,14 @@ from typing import Any
 
 from .. import GPSSL
 from ..io import ModelCard
+from ..kernels import ColumnKernel
+from ..kernels.neighbor_diffusion import DiffusionKernel
 from ..report.content import Fact
 from .subject import Subject, Target
 
 MOST_NAMES = 12
 WELL_COVERED = 1e-2
+LONGEST_TEXT = 200
 
 
 def subtitle(card: ModelCard, n_rows: int) -> str:
@@ -30,13 +33,13 @@ def summary_of(ssl: GPSSL, subject: Subject, judged: tuple[Target | None, float,
     target, error, n_labelled = judged
     if target is not None and target.kind == "class":
         lines.append(
-            f"From {n_labelled:,} labels it predicts {target.name}. On labels that it was not shown, {error:.1%} of the predictions were wrong. "
-            "The slider below holds the error rate that you ask for, and shows which rows are then left to a person."
+            f"From {n_labelled:,} labels it predicts {target.name}. On labels that it was not shown, {error:.1%} of the predictions were "
+            "wrong. The slider below holds the error rate that you ask for, and shows which rows are then left to a person."
         )
     elif target is not None:
         lines.append(
-            f"From {n_labelled:,} known numbers it predicts {target.name}, with a root mean squared error of {error:.4g} on numbers that it was "
-            "not shown."
+            f"From {n_labelled:,} known numbers it predicts {target.name}, with a root mean squared error of {error:.4g} on numbers that "
+            "it was not shown."
         )
     return lines
 
@@ -53,13 +56,13 @@ def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject | None) -> list[Fa
         Fact(
             "temperature",
             f"{ssl.temperature_:.3g}",
-            "How strongly the prior holds the functions back. Low: draws agree on what the data show. High: they stay diverse. One over the "
-            "number of rows unless it was chosen.",
+            "How strongly the prior holds the functions back. Low: draws agree on what the data show. High: they stay diverse. One "
+            "over the number of rows unless it was chosen.",
         ),
         Fact("inducing points", f"{len(ssl.inducing_points_):,}", "Rows that carry the functions; the others are interpolated from them."),
         Fact("residual", f"{ssl.residual_:.2g}", f"Share of the prior variance at the rows that the inducing points leave open. {covered}"),
         Fact("directions", f"{len(ssl.eigenvalues_):,}", "How many independent patterns the kernel sees in the rows."),
-        Fact("kernel", _short(str(ssl.kernel_)), "What says which rows are alike."),
+        Fact("kernel", kernel_in_words(ssl.kernel_), "What says which rows are alike."),
         Fact("learnt from", _learnt_from(card), "The table behind the model. Rows that leave its ranges get a warning."),
     ]
     return facts if subject is None else [*facts, *_columns(subject)]
@@ -87,14 +90,16 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def _short(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}…"
+def kernel_in_words(kernel: Any) -> str:
+    """Its name, and for tables what is compared by what."""
+    if isinstance(kernel, ColumnKernel):
+        return "; ".join(f"{name}: {type(part).__name__} of {_count(columns)}" for name, part, columns in kernel.groups)
+    if isinstance(kernel, DiffusionKernel):
+        inner = "" if kernel.kernel is None else f" by {kernel_in_words(kernel.kernel)}"
+        return f"diffusion among {kernel.n_neighbors} neighbours{inner}"
+    text = str(kernel)
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 
-def described(loaded: Any) -> str:
-    """The kind of model, for people."""
-    return {
-        "GPSSL": "a representation",
-        "MarginalizedClassifier": "a representation and a classifier on it",
-        "MarginalizedRegressor": "a representation and a regressor on it",
-    }.get(type(loaded).__name__, type(loaded).__name__)
+def _count(columns: Any) -> str:
+    return f"{len(columns)} column{'' if len(columns) == 1 else 's'}"

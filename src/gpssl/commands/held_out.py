@@ -61,15 +61,15 @@ class HeldOutNumbers(NamedTuple):
 class Share(NamedTuple):
     """How often something happened, and where its rate may be with 95 % confidence (Wilson's interval)."""
 
-    count: int
+    n_times: int
     n_rows: int
     low: float
     high: float
 
     @property
     def rate(self) -> float:
-        """count / n."""
-        return self.count / self.n_rows if self.n_rows else float("nan")
+        """n_times / n_rows."""
+        return self.n_times / self.n_rows if self.n_rows else float("nan")
 
     @classmethod
     def of(cls, happened: NDArray[np.bool_]) -> Share:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass
 from math import ceil, log, log1p
 from pathlib import Path
@@ -155,9 +154,9 @@ def _what_cannot_be_promised(expectation: Expectation, promise: Promise, target:
     least = ceil(log(1 - promise.confidence) / log1p(-promise.max_risk))
     n_wrong = round(expectation.risk * expectation.n_judged)
     return [
-        f"An error rate of {promise.max_risk:.1%} cannot be promised with {promise.confidence:.0%} confidence from {expectation.n_judged:,} labels, of "
-        f"which cross-validation got {n_wrong:,} wrong, so all predictions are left to a person. Label more rows (without any error, {least:,} are "
-        "the least that can do), raise --max-risk, or lower --confidence."
+        f"An error rate of {promise.max_risk:.1%} cannot be promised with {promise.confidence:.0%} confidence from "
+        f"{expectation.n_judged:,} labels, of which cross-validation got {n_wrong:,} wrong, so all predictions are left to a person. Label "
+        f"more rows (without any error, {least:,} are the least that can do), raise --max-risk, or lower --confidence."
     ]
 
 

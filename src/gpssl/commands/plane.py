@@ -32,11 +32,13 @@ def plane_of(mean: Array, std: Array, seed: int) -> Plane:
     if mean.shape[1] == 2 or len(mean) < FEWEST_ROWS:
         return Plane(mean[:, 0], mean[:, 1], "dimensions 1 and 2 of the representation")
     if len(mean) <= TSNE_ROWS:
-        return Plane(*_t_sne(mean, seed).T, "t-SNE of the mean representation")
+        x, y = _t_sne(mean, seed).T
+        return Plane(x, y, "t-SNE of the mean representation")
     chosen = np.random.default_rng(seed).permutation(len(mean))[:TSNE_ROWS]
     arranged = _t_sne(mean[chosen], seed)
     axes = f"t-SNE of the mean representation of {TSNE_ROWS:,} rows; the others are placed among their {N_NEIGHBORS} nearest"
-    return Plane(*_among_neighbours(mean, mean[chosen], arranged).T, axes)
+    x, y = _among_neighbours(mean, mean[chosen], arranged).T
+    return Plane(x, y, axes)
 
 
 def _t_sne(mean: Array, seed: int) -> Array:

@@ -44,7 +44,8 @@ def recommend(scores: Estimates, differences: Differences, *, numeric: bool, ali
     if better:
         best = _best(scores, better, first)
         return f"Use {best}: it is significantly better than GPSSL-full here ({_versus(scores, best, FULL, first)})."
-    text = f"Use GPSSL-full: it is significantly better than the columns themselves ({_versus(scores, FULL, RAW, _shown(differences[RAW], deciding))})"
+    gain = _versus(scores, FULL, RAW, _shown(differences[RAW], deciding))
+    text = f"Use GPSSL-full: it is significantly better than the columns themselves ({gain})"
     if verdicts[PRIOR] <= 0:
         return f"{text}; functions from the prior, which have learnt nothing, do as well, so the gain is from averaging over functions."
     if verdicts[MEAN] <= 0:

@@ -15,6 +15,7 @@ from ..io import ModelCard, load, read_card
 from ..progress import Progress
 from ..report import render
 from ..report.content import Chart, ClassColouring, HoverColumn, NumberColouring, Points, Predictions, ReportContent, RiskTable, Spectrum
+from .contest import MAX_ROWS, at_most, choose
 from .curves import class_charts, class_risks, number_charts, number_risks
 from .explaining import facts_about, subtitle, summary_of
 from .held_out import hold_out_classes, hold_out_numbers
@@ -29,8 +30,6 @@ from .subject import Labelled, Subject, Target
 Array = NDArray[np.float64]
 
 MAX_POINTS = 50_000
-MAX_COMPARED = 3000
-"""Labelled rows that the rivals are compared on; kernel PCA needs a matrix of rows by rows."""
 HOVER_COLUMNS, FEW_HOVER_COLUMNS = 12, 6
 MANY_POINTS = 10_000
 
@@ -100,8 +99,8 @@ def build(loaded: Any, card: ModelCard, subject: Subject, *, has_target: bool, r
 
 
 SPECTRUM_WORDS = (
-    "How many directions the kernel sees in the rows, and how much of their variation is along each. A few tall bars: the rows have a simple "
-    "structure that a few dimensions can show. Many bars of similar height: they do not."
+    "How many directions the kernel sees in the rows, and how much of their variation is along each. A few tall bars: the rows have a "
+    "simple structure that a few dimensions can show. Many bars of similar height: they do not."
 )
 
 
@@ -176,7 +175,7 @@ def _judge(
     labelled = subject.labelled()
     model = new_model(ssl, target, settings)
     fitted = loaded if hasattr(loaded, "heads_") else model.fit(labelled.rows, labelled.y)
-    models = {FULL: model, **(_rivals(ssl, labelled, settings, target) if rivals else {})}
+    models = {FULL: model, **(_rivals(ssl, subject, labelled, settings, target) if rivals else {})}
     known = target.is_known[places]
     if target.kind == "class":
         classes = {name: hold_out_classes(m, labelled, seed, name) for name, m in models.items()}
@@ -195,16 +194,18 @@ def _judge(
     )
 
 
-def _rivals(ssl: GPSSL, labelled: Labelled, settings: Settings, target: Target) -> dict[str, Any]:
-    """The compared methods with their defaults, which learn from the labelled rows; those that lack a package are left out."""
+def _rivals(ssl: GPSSL, subject: Subject, labelled: Labelled, settings: Settings, target: Target) -> dict[str, Any]:
+    """The compared methods, each with the settings that suit the labels best; those that lack a package are left out."""
     found = {}
-    rows = Rows(labelled.rows[:MAX_COMPARED], ssl.kernel_, settings, target.kind == "number")
+    regression = target.kind == "number"
+    sampled, known = at_most(subject, labelled, MAX_ROWS, settings.seed)
+    rows = Rows(sampled, ssl.kernel_, settings, regression)
     progress = Progress("compared methods", len(RIVALS) - 1, enabled=False, unit="methods")
-    for name, build_candidates in RIVALS.items():
+    for name, candidates in RIVALS.items():
         if name == FULL:
             continue
         try:
-            found[name] = build_candidates(rows)[0].estimator
+            found[name] = choose(candidates(rows), known, np.arange(len(known.y)), settings.seed, regression=regression).estimator
         except ImportError:
             continue
         progress.advance(1)

@@ -66,7 +66,7 @@ class TableSubject(Subject):
 
     def target(self) -> Target:
         """The column that was named when the file was opened."""
-        if self._target is None:
+        if self._target is None or self.table.target_kind is None:
             raise ValueError("Name the column to predict: --target COLUMN.")
         return Target(self._target, self.table.target_kind, self.table.target())
 
@@ -98,7 +98,9 @@ def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
     if not reasons:
         return []
     more = f" and {len(reasons) - MOST_REASONS:,} more" if len(reasons) > MOST_REASONS else ""
-    return [f"Not learnt from: {', '.join(reasons[:MOST_REASONS])}{more}. Pass --keep COLUMN to learn from one that looks like an identifier."]
+    return [
+        f"Not learnt from: {', '.join(reasons[:MOST_REASONS])}{more}. Pass --keep COLUMN to learn from one that looks like an identifier."
+    ]
 
 
 def _without_clashes(cells: Any, new: Any) -> Any:

@@ -70,8 +70,8 @@ class TissueSubject(Subject):
 
         if KEY not in self.adata.uns:
             raise FileError(
-                f"{self.path.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learnt from. Use the .h5ad file "
-                "that gpssl embed wrote, or embed these spots."
+                f"{self.path.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learnt from. Use the .h5ad "
+                "file that gpssl embed wrote, or embed these spots."
             )
         cells = self.adata.obs.copy()
         cells.insert(0, "spot", self.adata.obs_names.to_numpy())
