@@ -94,8 +94,9 @@ class Panel {
   }
 }
 
-function curvesOf(chart) {
-  return chart.curves.map((curve, number) => ({
+// A chart with its numbers unpacked and a look for each curve.
+function preparedChart(chart) {
+  const curves = chart.curves.map((curve, number) => ({
     name: curve.name,
     x: unpacked(curve.x),
     y: unpacked(curve.y),
@@ -104,6 +105,7 @@ function curvesOf(chart) {
     dash: DASHES[number % DASHES.length],
     thickness: number === 0 ? 2.6 : 1.6,
   }));
+  return { ...chart, curves };
 }
 
 function pathOf(panel, { x, y }, stepped) {
@@ -133,7 +135,7 @@ function legendOfCurves(curves) {
 
 // Risk against coverage; `now` is the target with its expected coverage and risk, or null.
 function drawRiskCoverage(host, chart, now) {
-  const curves = curvesOf(chart);
+  const { curves } = chart;
   // The first few rows of a curve say little and reach far.
   const seen = curves.flatMap((curve) => Array.from(curve.y).filter((risk, k) => Number.isFinite(risk) && curve.x[k] >= 0.1));
   const top = Math.max(...seen, now ? 1.2 * now.target : 0, 1e-9) * 1.08;
@@ -164,7 +166,7 @@ function markTarget(panel, { target, coverage, risk }) {
 }
 
 function drawReliability(host, chart) {
-  const curves = curvesOf(chart);
+  const { curves } = chart;
   const all = curves.flatMap((curve) => [...curve.x, ...curve.y]).filter(Number.isFinite);
   const low = clamped(Math.floor(Math.min(...all, 0.9) * 10) / 10, 0, 0.9);
   const range = { low: low - 0.03, high: 1.03 };

@@ -112,33 +112,45 @@ function showCounts(decisions) {
 
 const BINS = 40;
 
-// How many rows have which certainty: in regression the standard deviation, of which less is better.
-function drawHistogram(host, decisions) {
-  const sign = predictions.isProbability ? 1 : -1;
-  const values = Array.from(decisions.counted, (row) => sign * predictions.certainty[row]);
-  const finite = decisions.counted.filter((row) => Number.isFinite(predictions.certainty[row]));
-  const range = rangeOf(predictions.certainty.map((value) => sign * value), finite);
-  const x = predictions.isProbability ? { low: Math.floor(range.low * 20) / 20, high: 1 } : { low: 0, high: range.high };
-  const bins = Array.from({ length: BINS }, () => [0, 0]);
-  decisions.counted.forEach((row, k) => {
-    const bin = clamped(Math.floor(((values[k] - x.low) / width(x)) * BINS), 0, BINS - 1);
-    if (Number.isFinite(values[k])) bins[bin][decisions.state[row] === KEPT ? 0 : 1]++;
-  });
-  const edges = Array.from({ length: BINS + 1 }, (_, k) => x.low + (k / BINS) * width(x));
-  const unit = predictions.isProbability ? "%" : predictions.unit;
-  const xText = (value) => withUnit(value, unit === "%" ? "%" : "");
-  const panel = new Panel(host, {
-    x, y: { low: 0, high: Math.max(...bins.map(([kept, left]) => kept + left), 1) * 1.06 },
-    xName: predictions.isProbability ? "probability of the predicted class" : `standard deviation${unit ? ` (${unit})` : ""}`,
-    yName: "rows", xText, yText: (value) => (Number.isInteger(value) ? count(value) : ""), label: "How many rows have which certainty",
-  });
-  drawBars(panel, edges, bins, ["bar", "bar-abstained"]);
-  const line = panel.atX(sign * decisions.threshold);
-  if (Number.isFinite(line)) panel.marks.append(shape("line", { class: "target", x1: line, x2: line, y1: MARGIN.top, y2: panel.bottom }));
-  panel.onHover((place) => {
-    const k = Math.floor(((place - MARGIN.left) / (panel.right - MARGIN.left)) * BINS);
-    if (k < 0 || k >= BINS) return [];
-    const ends = `${xText(edges[k])} to ${xText(edges[k + 1])}`;
-    return decisions.controls ? [ends, `${rows(bins[k][0])} kept`, `${rows(bins[k][1])} left to a person`] : [ends, rows(bins[k][0])];
-  });
+// Rows by certainty: in regression by the standard deviation, of which less is better. Rows without a certainty are in no bin.
+class Histogram {
+  constructor(decisions) {
+    const { certainty, isProbability, unit } = predictions;
+    this.decisions = decisions;
+    this.sign = isProbability ? 1 : -1;
+    const { low, high } = rangeOf(certainty, decisions.counted.filter((row) => Number.isFinite(certainty[row])));
+    this.x = isProbability ? { low: Math.floor(low * 20) / 20, high: 1 } : { low: 0, high: Math.max(-low, 1e-9) };
+    this.rows = decisions.counted.filter((row) => Number.isFinite(certainty[row]));
+    const place = (row) => Math.floor(((this.sign * certainty[row] - this.x.low) / width(this.x)) * BINS);
+    this.bins = Uint8Array.from(this.rows, (row) => clamped(place(row), 0, BINS - 1));
+    this.edges = Array.from({ length: BINS + 1 }, (_, k) => this.x.low + (k / BINS) * width(this.x));
+    this.text = (value) => withUnit(value, isProbability ? "%" : "");
+    this.name = isProbability ? "probability of the predicted class" : `standard deviation${unit ? ` (${unit})` : ""}`;
+  }
+
+  // How many rows of each bin are kept, and how many are not.
+  heights() {
+    const heights = Array.from({ length: BINS }, () => [0, 0]);
+    this.rows.forEach((row, k) => heights[this.bins[k]][this.decisions.state[row] === KEPT ? 0 : 1]++);
+    return heights;
+  }
+
+  draw(host) {
+    const heights = this.heights();
+    const top = Math.max(...heights.map(([kept, left]) => kept + left), 1) * 1.06;
+    const yText = (value) => (Number.isInteger(value) ? count(value) : "");
+    const label = `How many rows have which ${this.name}`;
+    const panel = new Panel(host, { x: this.x, y: { low: 0, high: top }, xName: this.name, yName: "rows", xText: this.text, yText, label });
+    drawBars(panel, this.edges, heights, ["bar", "bar-abstained"]);
+    const line = panel.atX(this.sign * this.decisions.threshold);
+    if (Number.isFinite(line)) panel.marks.append(shape("line", { class: "target", x1: line, x2: line, y1: MARGIN.top, y2: panel.bottom }));
+    panel.onHover((place) => this.words(heights, Math.floor(((place - MARGIN.left) / (panel.right - MARGIN.left)) * BINS)));
+  }
+
+  words(heights, bin) {
+    if (bin < 0 || bin >= BINS) return [];
+    const [kept, left] = heights[bin].map(rows);
+    const ends = `${this.text(this.edges[bin])} to ${this.text(this.edges[bin + 1])}`;
+    return this.decisions.controls ? [ends, `${kept} kept`, `${left} left to a person`] : [ends, kept];
+  }
 }

@@ -7,9 +7,13 @@ class Colours {
   constructor(decisions) {
     Object.assign(this, { decisions, all: given.colourings, chosen: 0, highlighted: -1 });
     for (const colouring of this.all) {
-      if (colouring.kind === "class") colouring.codes = unpacked(colouring.codes);
+      if (colouring.kind === "class") this.prepareClasses(colouring, unpacked(colouring.codes));
       if (colouring.kind === "number") this.prepare(colouring, unpacked(colouring.values));
     }
+  }
+
+  prepareClasses(colouring, codes) {
+    Object.assign(colouring, { codes, counts: countsOf(codes, colouring.levels.length) });
   }
 
   // The scale spans all but the outermost hundredths, so that one odd row does not take all the colours.
@@ -30,21 +34,14 @@ class Colours {
     const layers = new Uint8Array(nRows).fill(PLAIN);
     const colourAt = this.current ? this[this.current.kind]() : () => pixel(channelsOf(PALETTE[0]));
     const grey = pixel(channelsOf(cssColour("--abstained")));
+    const state = this.decisions?.controls ? this.decisions.state : null;
+    const alone = this.highlighted < 0 ? null : this.current.kind === "decision" ? state : this.current.codes;
     for (let row = 0; row < nRows; row++) {
-      const isDimmed = this.isAbstained(row) || !this.isHighlighted(row);
+      const isDimmed = (state !== null && state[row] === ABSTAINED) || (alone !== null && alone[row] !== this.highlighted);
       colours[row] = isDimmed ? grey : colourAt(row);
       if (isDimmed) layers[row] = DIMMED;
     }
     return [colours, layers];
-  }
-
-  isAbstained(row) {
-    return this.decisions?.controls && this.decisions.state[row] === ABSTAINED;
-  }
-
-  isHighlighted(row) {
-    if (this.highlighted < 0) return true;
-    return (this.current.kind === "decision" ? this.decisions.state[row] : this.current.codes[row]) === this.highlighted;
   }
 
   class() {
@@ -92,7 +89,7 @@ class Colours {
   names(changed) {
     const isDecision = this.current.kind === "decision";
     const levels = isDecision ? DECISION_NAMES : this.current.levels.slice(0, MOST_LEVELS);
-    const counts = this.countsOf(isDecision ? this.decisions.state : this.current.codes, this.current.levels?.length ?? levels.length);
+    const counts = isDecision ? countsOf(this.decisions.state, levels.length) : this.current.counts;
     const items = levels.map((level, code) => {
       const colour = isDecision ? DECISION_COLOURS[code] : PALETTE[code % PALETTE.length];
       return { level, code, colour, n: counts[code] };
@@ -100,16 +97,6 @@ class Colours {
     const shown = isDecision ? items.filter(({ n }) => n > 0).reverse() : items;
     if (counts.missing) shown.push({ level: "no value", code: -1, colour: "--missing", n: counts.missing });
     return element("ul", { className: "names" }, shown.map((item) => this.nameItem(item, changed)));
-  }
-
-  countsOf(codes, nLevels) {
-    const counts = new Array(nLevels).fill(0);
-    counts.missing = 0;
-    for (const code of codes) {
-      if (code < 0) counts.missing++;
-      else counts[code]++;
-    }
-    return counts;
   }
 
   nameItem({ level, code, colour, n }, changed) {
@@ -135,6 +122,17 @@ class Colours {
     if (isCut) parts.push(note("The few rows beyond the ends have the colour of the ends."));
     return parts;
   }
+}
+
+// How often each code occurs, and how often none does.
+function countsOf(codes, nLevels) {
+  const counts = new Array(nLevels).fill(0);
+  counts.missing = 0;
+  for (const code of codes) {
+    if (code < 0) counts.missing++;
+    else counts[code]++;
+  }
+  return counts;
 }
 
 function note(text) {

@@ -7,7 +7,10 @@ function isDark() {
   return root.dataset.theme === "dark";
 }
 
+const riskCoverage = given.riskCoverage && preparedChart(given.riskCoverage);
+const reliability = given.reliability && preparedChart(given.reliability);
 const decisions = predictions && new Decisions();
+const histogram = decisions && new Histogram(decisions);
 const colours = new Colours(decisions);
 const scatter = new Scatter(byId("scatter"), positions, given.points);
 const pointer = new Pointer(scatter, describe);
@@ -47,18 +50,28 @@ function recolour() {
 }
 
 function drawCharts() {
-  if (byId("histogram")) drawHistogram(byId("histogram"), decisions);
-  if (byId("risk-coverage")) drawRiskCoverage(byId("risk-coverage"), given.riskCoverage, decisions && decisions.now);
+  if (histogram) histogram.draw(byId("histogram"));
+  if (byId("risk-coverage")) drawRiskCoverage(byId("risk-coverage"), riskCoverage, decisions && decisions.now);
 }
 
 function drawAllCharts() {
   drawCharts();
-  if (byId("reliability")) drawReliability(byId("reliability"), given.reliability);
+  if (byId("reliability")) drawReliability(byId("reliability"), reliability);
   if (byId("spectrum")) drawSpectrum(byId("spectrum"), unpacked(given.spectrum));
 }
 
+// The counts follow the slider at once, everything else with the next frame.
 function decided() {
   showCounts(decisions);
+  if (isWaiting) return;
+  isWaiting = true;
+  requestAnimationFrame(showDecisions);
+}
+
+let isWaiting = false;
+
+function showDecisions() {
+  isWaiting = false;
   recolour();
   drawCharts();
   if (table) table.draw();

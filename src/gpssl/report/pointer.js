@@ -5,7 +5,7 @@ const MOST_LINES = 12; // of the user's table beside the pointer; a pinned row s
 
 class Pointer {
   constructor(scatter, describe) {
-    Object.assign(this, { scatter, describe, hovered: -1, pinned: -1, touches: new Map(), moved: 0 });
+    Object.assign(this, { scatter, describe, hovered: -1, pinned: -1, touches: new Map(), moved: 0, isClear: false });
     this.overlay = byId("overlay");
     this.tip = byId("tip");
     this.last = null;
@@ -131,11 +131,14 @@ class Pointer {
   // Rings around the hovered and the pinned row, on a canvas of their own.
   mark() {
     const { scatter, overlay } = this;
-    overlay.width = scatter.canvas.width;
+    const marked = [this.pinned, this.hovered].filter((row) => row >= 0);
+    if (marked.length === 0 && this.isClear) return;
+    this.isClear = marked.length === 0;
+    overlay.width = scatter.canvas.width; // clears it
     overlay.height = scatter.canvas.height;
     const context = overlay.getContext("2d");
     context.scale(scatter.ratio, scatter.ratio);
-    for (const row of [this.pinned, this.hovered]) if (row >= 0) this.ring(context, scatter.at(row));
+    for (const row of marked) this.ring(context, scatter.at(row));
     if (this.hovered >= 0) this.place(scatter.at(this.hovered));
   }
 

@@ -82,39 +82,25 @@ class Scatter {
     if (!this.image) return;
     this.pixels.fill(pixel(channelsOf(cssColour("--map"))));
     const radius = this.radius * this.ratio;
-    const plain = discs(radius);
-    const dimmed = discs(0.75 * radius);
-    const view = this.view;
-    for (const row of this.order) {
-      const x = (view.scaleX * this.x[row] + view.offsetX) * this.ratio;
-      const y = (view.scaleY * this.y[row] + view.offsetY) * this.ratio;
-      this.stamp(x, y, this.layers[row] === DIMMED ? dimmed : plain, this.colours[row]);
-    }
+    this.stampAll(this.view, [discs(0.75 * radius), discs(radius)]);
     this.context.putImageData(this.image, 0, 0);
-    this.canvas.dataset.view = JSON.stringify(view);
+    this.canvas.dataset.view = JSON.stringify(this.view);
     this.after();
   }
 
-  // Blends a disc into the pixels; discs that touch the border of the map are left out.
-  stamp(x, y, { size, masks }, colour) {
-    const left = x - size / 2;
-    const top = y - size / 2;
-    const column = Math.floor(left);
-    const line = Math.floor(top);
-    if (!(column >= 0 && line >= 0 && column + size <= this.canvas.width && line + size <= this.canvas.height)) return;
-    const mask = masks[Math.floor((top - line) * STEPS) * STEPS + Math.floor((left - column) * STEPS)];
-    const redBlue = colour & 0xff00ff;
-    const green = colour & 0x00ff00;
-    for (let k = 0, i = 0; i < size; i++) {
-      let place = (line + i) * this.canvas.width + column;
-      for (let j = 0; j < size; j++, k++, place++) {
-        const cover = mask[k];
-        if (cover === 0) continue;
-        const under = this.pixels[place];
-        const mixedRedBlue = ((redBlue * cover + (under & 0xff00ff) * (256 - cover)) >>> 8) & 0xff00ff;
-        const mixedGreen = ((green * cover + (under & 0x00ff00) * (256 - cover)) >>> 8) & 0x00ff00;
-        this.pixels[place] = 0xff000000 | mixedRedBlue | mixedGreen;
-      }
+  // Blends a disc into the pixels for each row; discs that touch the border of the map are left out.
+  stampAll(view, discsOfLayers) {
+    const { x, y, layers, colours, pixels, ratio } = this;
+    const { width, height } = this.image;
+    for (const row of this.order) {
+      const { size, masks } = discsOfLayers[layers[row]];
+      const left = (view.scaleX * x[row] + view.offsetX) * ratio - size / 2;
+      const top = (view.scaleY * y[row] + view.offsetY) * ratio - size / 2;
+      const column = Math.floor(left);
+      const line = Math.floor(top);
+      if (!(column >= 0 && line >= 0 && column + size <= width && line + size <= height)) continue;
+      const mask = masks[Math.floor((top - line) * STEPS) * STEPS + Math.floor((left - column) * STEPS)];
+      blend(pixels, line * width + column, width, mask, size, colours[row]);
     }
   }
 
@@ -171,6 +157,23 @@ class Scatter {
   }
 }
 
+// Mixes a colour into a square of pixels, as far as the mask covers each; red and blue are mixed at once, green between them.
+function blend(pixels, corner, width, mask, size, colour) {
+  const redBlue = colour & 0xff00ff;
+  const green = colour & 0x00ff00;
+  for (let k = 0, line = 0; line < size; line++) {
+    let place = corner + line * width;
+    for (const end = place + size; place < end; place++, k++) {
+      const cover = mask[k];
+      if (cover === 0) continue;
+      const under = pixels[place];
+      const mixedRedBlue = ((redBlue * cover + (under & 0xff00ff) * (128 - cover)) >> 7) & 0xff00ff;
+      const mixedGreen = ((green * cover + (under & 0x00ff00) * (128 - cover)) >> 7) & 0x00ff00;
+      pixels[place] = 0xff000000 | mixedRedBlue | mixedGreen;
+    }
+  }
+}
+
 // Rows by the cell of a regular grid in which they lie.
 class Grid {
   constructor(x, y, drawable, bounds) {
@@ -202,7 +205,7 @@ class Grid {
   }
 }
 
-// How much of each pixel a disc covers, out of 256, for each fraction of a pixel by which its corner is shifted.
+// How much of each pixel a disc covers, out of 128, by which the mixture stays within 31 bits, for each fraction of a pixel by which its corner is shifted.
 function discs(radius) {
   const size = Math.ceil(2 * radius) + 1;
   const masks = [];
@@ -210,7 +213,7 @@ function discs(radius) {
     const centreX = size / 2 + ((shift % STEPS) + 0.5) / STEPS;
     const centreY = size / 2 + (Math.floor(shift / STEPS) + 0.5) / STEPS;
     const distance = (k) => Math.hypot((k % size) + 0.5 - centreX, Math.floor(k / size) + 0.5 - centreY);
-    masks.push(Uint16Array.from({ length: size * size }, (_, k) => Math.round(230 * clamped(radius + 0.5 - distance(k), 0, 1))));
+    masks.push(Uint8Array.from({ length: size * size }, (_, k) => Math.round(115 * clamped(radius + 0.5 - distance(k), 0, 1))));
   }
   return { size, masks };
 }
