@@ -95,7 +95,11 @@ def test_product_and_sum_of_groups_by_hand() -> None:
         np.testing.assert_allclose(resolved.diag(frame), expected.diagonal())
 
 
-@pytest.mark.parametrize("columns", [["size", "price"], [0, 1], slice(0, 2), make_column_selector(dtype_include="number")], ids=str)
+@pytest.mark.parametrize(
+    "columns",
+    [["size", "price"], [0, 1], slice(0, 2), make_column_selector(dtype_include="number")],
+    ids=["names", "positions", "slice", "selector"],
+)
 def test_columns_by_name_position_slice_and_type(columns: Any) -> None:
     frame = mixed_frame()
     kernel = ColumnKernel([("numbers", NeighborRBF(), columns)]).resolve(frame)
