@@ -12,7 +12,8 @@ ColumnKind = Literal["number", "boolean", "date", "category"]
 class ColumnFacts:
     """Name, kind, gaps and range of one column.
 
-    Numbers, booleans (0 and 1) and dates (seconds since 1970) have `minimum` and `maximum`; categories have `levels`, at most 1,000 of them, else None.
+    Numbers, booleans (0 and 1) and dates (seconds since 1970) have `minimum` and `maximum`; categories have `levels`, at most 1,000 of
+    them, else None.
     """
 
     name: str
