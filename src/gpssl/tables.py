@@ -8,6 +8,7 @@ differs from all others. NaN is a missing cell of any kind.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Hashable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -51,9 +52,23 @@ def encode_column(column: Any) -> NDArray[np.float64]:
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     if values.dtype.kind in "Mm":
-        seconds = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64) / 1e9
-        return np.where(np.isnat(values), np.nan, seconds)
-    return np.array([encode_cell(cell) for cell in values.tolist()], dtype=np.float64)
+        return np.where(np.isnat(values), np.nan, _seconds_of(values))
+    return _encode_cells(values.tolist())
+
+
+def _seconds_of(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Nanoseconds reach three centuries only: they are used where the values come in them."""
+    unit, per_second = ("ns", 1e9) if np.datetime_data(values.dtype)[0] == "ns" else ("us", 1e6)
+    return values.astype(f"{values.dtype.kind}8[{unit}]").astype(np.int64) / per_second
+
+
+def _encode_cells(cells: list[Any]) -> NDArray[np.float64]:
+    """Each different cell once, where they can be told apart quickly: equal cells have equal codes."""
+    try:
+        codes = {cell: encode_cell(cell) for cell in set(cells)}
+    except TypeError:  # a cell that cannot be hashed: it gets its sentence
+        return np.array([encode_cell(cell) for cell in cells], dtype=np.float64)
+    return np.array([codes[cell] for cell in cells], dtype=np.float64)
 
 
 def encode_cell(cell: Any) -> float:
@@ -109,8 +124,7 @@ def _check_is_table(X: Any) -> None:
 
 def check_names(frame: Any) -> None:
     """A sentence for columns that share a name."""
-    names = list(frame.columns)
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    twice = [name for name, count in Counter(frame.columns).items() if count > 1]
     if twice:
         raise ValueError(f"Several columns are called {twice[0]!r}: give each its own name.")
 

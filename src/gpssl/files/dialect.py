@@ -6,7 +6,6 @@ import codecs
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

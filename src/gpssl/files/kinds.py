@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..column_facts import ColumnKind
 from ..progress import Progress
 from .delimited import TableSource
-from .profile import Findings, first_findings, profile
+from .profile import Findings, first_shapes, profile
 from .readings import DATES, NUMBERS, SHAPE, Reading, fitting_shapes
 
 Shapes = NDArray[np.int64]
@@ -48,9 +48,7 @@ def settle_readings(
 
 def _first_guess(source: TableSource, kinds: Mapping[str, ColumnKind | None], separator: str) -> dict[str, Reading]:
     text = [name for name in kinds if source.storage[name] == "text"]
-    found = first_findings(source, text, "comma") if text else {}
-    shapes = {name: one.shapes for name, one in found.items()}
-    guess = _decide_all(source, shapes, kinds, separator)
+    guess = _decide_all(source, first_shapes(source, text), kinds, separator)
     return {name: guess.get(name, _without_looking(source, name, kinds[name]) or "point") for name in kinds}
 
 
@@ -76,7 +74,7 @@ def decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas: 
     """The reading of a column of text with cells of such shapes, in a file that has decimal commas elsewhere, or not."""
     number, date = _number_reading(shapes, separator, has_commas), _date_reading(shapes)
     if kind is not None:
-        return {"number": number, "boolean": "boolean", "date": date or "month/day/year", "category": "text"}[kind]  # type: ignore[return-value]
+        return {"number": number, "boolean": "boolean", "date": date or "month/day/year", "category": "text"}[kind]
     n_known = n_of_known(shapes)
     if n_known == 0:
         return number
@@ -111,7 +109,7 @@ def _number_reading(shapes: Shapes, separator: str, has_commas: bool) -> Reading
     if comma or grouped:
         if unsplit:
             return "comma"
-        return max(("comma", "grouped", "point"), key=lambda one: shapes[fitting_shapes(one)].sum())  # type: ignore[arg-type,return-value]
+        return max(("comma", "grouped", "point"), key=lambda one: shapes[fitting_shapes(one)].sum())
     if either:
         return "grouped" if point or (separator == "," and not has_commas) else "comma"
     return "comma" if has_commas and not point and (thousands or unsplit) else "point"

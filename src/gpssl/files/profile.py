@@ -15,7 +15,7 @@ from ..rows import mixed_bits
 from ..tables import are_codes
 from ..threads import map_in_order, n_blas_threads
 from .delimited import TableSource
-from .readings import SHAPE, SHAPES, Reading, cells_of, fast_numbers, read_cells, shapes_of, typed_values
+from .readings import SHAPE, SHAPES, Cells, Reading, cells_of_each, concatenated, fast_numbers, read_cells, shapes_of, typed_values
 
 Array = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
@@ -23,7 +23,9 @@ Hashes = NDArray[np.uint64]
 SKETCH_SIZE = 1024
 """Different values that are counted exactly; beyond, their number is estimated, to about 3 %."""
 MAX_LEVELS = 1000
-FIRST_ROWS = 200
+FIRST_CELLS = 200_000
+FIRST_ROWS = (20, 1000)
+"""Fewest and most, of which a first guess is made."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def profile(source: TableSource, readings: dict[str, Reading], progress: Progres
     total: list[Findings] | None = None
 
     def summarise(batch: Any) -> list[Findings]:
-        return [_findings(batch.column(place), way) for place, way in enumerate(ways)]
+        return _findings(batch.columns, ways)
 
     for found in map_in_order(summarise, source.batches(names), n_threads=n_blas_threads()):
         total = found if total is None else [one + other for one, other in zip(total, found, strict=True)]
@@ -105,34 +107,62 @@ def profile(source: TableSource, readings: dict[str, Reading], progress: Progres
     return {} if total is None else dict(zip(names, total, strict=True))
 
 
-def first_findings(source: TableSource, names: Sequence[str], reading: Reading) -> dict[str, Findings]:
-    """Those of the first rows, for a guess at what is to come."""
-    first = next(source.batches(names), None)
-    return {} if first is None else {name: _findings(first.column(name).slice(0, FIRST_ROWS), reading) for name in names}
+def first_shapes(source: TableSource, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """The shapes of the first cells of columns of text, for a guess at what is to come."""
+    first = next(source.batches(names), None) if names else None
+    if first is None:
+        return {}
+    n_rows = min(max(FIRST_CELLS // len(names), FIRST_ROWS[0]), FIRST_ROWS[1])
+    cells = cells_of_each([column.slice(0, n_rows) for column in first.columns])
+    return {name: _count(one, shapes) for name, one, shapes in zip(names, cells, _shapes_of_each(cells), strict=True)}
 
 
-def _findings(column: Any, reading: Reading) -> Findings:
+def _findings(columns: Sequence[Any], ways: Sequence[Reading]) -> list[Findings]:
+    """Of columns of some rows, each read in its way."""
+    found = [_of_easy_column(column, way) for column, way in zip(columns, ways, strict=True)]
+    hard = [place for place, one in enumerate(found) if one is None]
+    cells = cells_of_each([columns[place] for place in hard]) if hard else []
+    for place, one, shapes in zip(hard, cells, _shapes_of_each(cells), strict=True):
+        found[place] = _of_cells(one, shapes, ways[place])
+    return [one for one in found if one is not None]
+
+
+def _of_easy_column(column: Any, reading: Reading) -> Findings | None:
+    """Of values of a known type, and of text that holds numbers with points only; None for other text."""
     if reading == "typed":
         values = typed_values(column)
         return _of_values(values, None, _no_shapes(), len(column), int(np.isnan(values).sum()))
-    fast = fast_numbers(column) if reading == "point" else None
-    if fast is not None:
-        shapes = _no_shapes()
-        shapes[SHAPE["unsplit number"]] = int(np.isfinite(fast).sum())
-        shapes[SHAPE["infinite"]] = len(column) - column.null_count - shapes[SHAPE["unsplit number"]]
-        return _of_values(fast, None, shapes, len(column), column.null_count)
-    cells = cells_of(column)
+    numbers = fast_numbers(column) if reading == "point" else None
+    if numbers is None:
+        return None
+    shapes = _no_shapes()
+    shapes[SHAPE["unsplit number"]] = np.isfinite(numbers).sum()
+    shapes[SHAPE["infinite"]] = len(column) - column.null_count - shapes[SHAPE["unsplit number"]]
+    return _of_values(numbers, None, shapes, len(column), column.null_count)
+
+
+def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Findings:
     counts = cells.counts
-    kinds = shapes_of(cells.distinct)
-    shapes = np.bincount(kinds, weights=counts, minlength=len(SHAPES)).astype(np.int64)
-    n_missing = int((cells.places < 0).sum())
     present = counts > 0
-    is_text = (kinds == SHAPE["text"]) & present
+    is_text = (shapes == SHAPE["text"]) & present
     odd = cells.distinct[int(is_text.argmax())].as_py() if is_text.any() else None
+    n_rows, n_missing = len(cells.places), int((cells.places < 0).sum())
     if reading == "text":
-        return _of_text(cells.distinct.to_numpy(zero_copy_only=False)[present], counts[present], shapes, len(column), n_missing, odd)
-    values = read_cells(cells.distinct, reading)
-    return _of_values(values, counts, shapes, len(column), n_missing, odd)
+        known = cells.distinct.to_numpy(zero_copy_only=False)[present]
+        return _of_text(known, counts[present], _count(cells, shapes), n_rows, n_missing, odd)
+    return _of_values(read_cells(cells.distinct, reading), counts, _count(cells, shapes), n_rows, n_missing, odd)
+
+
+def _shapes_of_each(cells: Sequence[Cells]) -> list[NDArray[np.int8]]:
+    if not cells:
+        return []
+    shapes = shapes_of(concatenated([one.distinct for one in cells]))
+    return np.split(shapes, np.cumsum([len(one.distinct) for one in cells])[:-1])
+
+
+def _count(cells: Cells, shapes: NDArray[np.int8]) -> NDArray[np.int64]:
+    """How many rows have cells of each shape."""
+    return np.bincount(shapes, weights=cells.counts, minlength=len(SHAPES)).astype(np.int64)
 
 
 def _of_values(

@@ -5,6 +5,7 @@ Every cell has one shape, which depends on the cell alone; a column has one read
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 Reading = Literal[
     "point", "comma", "grouped", "boolean", "year-month-day", "day.month.year", "day/month/year", "month/day/year", "text", "typed"
 ]
-"""Numbers with a decimal point, with a decimal comma, with commas between thousands; true and false; dates; text; values of a known type."""
+"""Numbers with a decimal point, a decimal comma, or commas between thousands; true and false; dates; text; values of a known type."""
 NUMBERS: tuple[Reading, ...] = ("point", "comma", "grouped")
 DATES: tuple[Reading, ...] = ("year-month-day", "day.month.year", "day/month/year", "month/day/year")
 
@@ -76,15 +77,33 @@ class Cells(NamedTuple):
 
 def cells_of(column: Any) -> Cells:
     """The cells of a column of text."""
-    encoded = column.dictionary_encode()
-    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-    trimmed = compute.utf8_trim_whitespace(encoded.dictionary)
+    return cells_of_each([column])[0]
+
+
+def cells_of_each(columns: Sequence[Any]) -> list[Cells]:
+    """The cells of several columns: Arrow needs longer to begin than to clean those of one column."""
+    encoded = [column.dictionary_encode() for column in columns]
+    trimmed = compute.utf8_trim_whitespace(concatenated([one.dictionary for one in encoded]))
     missing = compute.is_in(trimmed, pa.array(MISSING))
     distinct = compute.if_else(missing, pa.scalar(None, pa.string()), trimmed)
-    if distinct.null_count:
-        gone = _mask(missing)
-        places = np.where((places >= 0) & gone[places], np.int32(-1), places)
-    return Cells(distinct, places)
+    gone = _mask(missing)
+    cells, start = [], 0
+    for one in encoded:
+        places, end = _places(one.indices), start + len(one.dictionary)
+        if gone[start:end].any():
+            places = np.where(np.append(gone[start:end], True)[places], np.int32(-1), places)
+        cells.append(Cells(distinct.slice(start, end - start), places))
+        start = end
+    return cells
+
+
+def concatenated(columns: Sequence[Any]) -> pa.Array:
+    """One array of strings after the other."""
+    return pa.concat_arrays([column.cast(pa.string()) for column in columns]) if len(columns) != 1 else columns[0]
+
+
+def _places(indices: Any) -> NDArray[np.int32]:
+    return indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
 
 
 def fast_numbers(column: Any) -> Array | None:

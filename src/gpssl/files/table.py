@@ -59,8 +59,8 @@ def open_table(
     Parameters
     ----------
     path
-        A file of separated values in any dialect (.csv, .tsv, .txt), of JSON lines (.jsonl, .ndjson), both compressed or not (.gz, .bz2, .zst);
-        or a Parquet (.parquet, .pq) or an Arrow file (.arrow, .feather, .ipc).
+        A file of separated values in any dialect (.csv, .tsv, .txt) or of JSON lines (.jsonl, .ndjson), compressed or not (.gz, .bz2,
+        .zst); a Parquet file (.parquet, .pq); or an Arrow file (.arrow, .feather, .ipc).
     keep
         Columns to learn from though they look like IDs.
     ignore

@@ -166,7 +166,7 @@ def _with_schema(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 
 
 @contextmanager
-def _json_lines(path: Path, first: pd.DataFrame) -> Iterator[Write]:
+def _json_lines(path: Path, _first: pd.DataFrame) -> Iterator[Write]:
     with open(path, "w", encoding="utf-8", newline="\n") as file:
 
         def write(frame: pd.DataFrame) -> None:

@@ -77,7 +77,8 @@ class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
     def prepare(self, X: Any) -> Array:
         """Every cell as a number; once the columns of the training rows are known, in their order."""
         if self.column_names is not None and hasattr(X, "columns"):
-            missing = [name for name in self.column_names if name not in list(X.columns)]
+            present = set(X.columns)
+            missing = [name for name in self.column_names if name not in present]
             if missing:
                 raise ValueError(f"The data frame lacks the column(s) {', '.join(map(repr, missing))}, which the training rows had.")
             X = X[list(self.column_names)]
@@ -99,7 +100,8 @@ class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
     def _resolve_group(self, name: str, kernel: Kernel, columns: Columns, rows: Rows, seed: int) -> tuple[Kernel, list[int]]:
         places = _places(columns, rows.header, rows.n_columns, name)
         select = partial(_select, name=name, kernel=kernel, places=places)
-        header = None if rows.header is None else rows.header[[list(rows.header.columns)[place] for place in places]]
+        names = [] if rows.header is None else list(rows.header.columns)
+        header = None if rows.header is None else rows.header[[names[place] for place in places]]
         return resolve_kernel(kernel, MappedRows(rows, select, len(places), header), seed), places
 
     def block_kernel(self, points: Array) -> BlockKernel:
@@ -204,9 +206,9 @@ def _places(columns: Columns, header: Any, n_columns: int, name: str) -> list[in
 
 def _places_of_names(columns: Any, header: Any) -> list[int] | None:
     """Where columns of a data frame are that are listed by their names, which may be numbers."""
-    names = list(header.columns) if hasattr(header, "columns") else []
+    places = {name: place for place, name in enumerate(header.columns)} if hasattr(header, "columns") else {}
     listed = columns if isinstance(columns, list) else [columns]
-    return [names.index(name) for name in listed] if all(isinstance(name, Hashable) and name in names for name in listed) else None
+    return [places[name] for name in listed] if all(isinstance(name, Hashable) and name in places for name in listed) else None
 
 
 def _select(X: Array, *, name: str, kernel: Kernel, places: list[int]) -> Array:

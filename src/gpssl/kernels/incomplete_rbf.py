@@ -45,7 +45,7 @@ class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
     max_rows
         With more distinct rows than this, μ, Σ and v come from a sample of this size.
     length_scale, mean, covariance, open_variance
-        l, μ, Σ and v. Found at `fit` where they are None.
+        l, μ, Σ (or its diagonal, for independent columns) and v. Found at `fit` where they are None.
     """
 
     takes_gaps = True

@@ -49,10 +49,12 @@ class GaussianRows:
 
     mean: Array
     covariance: Array
-    """Σ. [D, D]"""
+    """Σ, or its diagonal where columns are independent. [D, D] or [D]"""
 
     def fill(self, X: Array) -> Array:
         """The rows with E[x_m | x_o] in the place of missing cells. [n, D]"""
+        if self.covariance.ndim == 1:
+            return np.where(np.isnan(X), self.mean, X)
         filled = X.copy()
         for members, values, _ in self._conditional(X):
             filled[members] = values
@@ -107,7 +109,7 @@ def fit_gaussian(X: Array, weight: Array) -> FittedCells:
     # A column without spread is known wherever it is missing, and has no unit of its own.
     unit = np.where(spread > ROUNDING * np.abs(centre), spread, np.maximum(np.abs(centre), 1.0))
     cells = _fit_standardised((X - centre) / unit, weight)
-    units = np.outer(unit, unit)
+    units = np.outer(unit, unit) if cells.gaussian.covariance.ndim == 2 else unit**2
     return FittedCells(GaussianRows(centre + unit * cells.gaussian.mean, cells.gaussian.covariance * units), cells.open_variance * unit**2)
 
 
@@ -115,9 +117,10 @@ def _fit_standardised(X: Array, weight: Array) -> FittedCells:
     """The same for columns of mean zero and standard deviation one, or zero."""
     n_columns = X.shape[1]
     variance = weight @ np.where(np.isnan(X), 0.0, X) ** 2 / np.maximum(weight @ ~np.isnan(X), np.finfo(float).tiny)
-    gaussian = GaussianRows(np.zeros(n_columns), np.diag(np.maximum(variance, SMALLEST_VARIANCE)))
+    variances = np.maximum(variance, SMALLEST_VARIANCE)
     if n_columns > MAX_COLUMNS:
-        return FittedCells(gaussian, variance)
+        return FittedCells(GaussianRows(np.zeros(n_columns), variances), variance)
+    gaussian = GaussianRows(np.zeros(n_columns), np.diag(variances))
     moments = gaussian.expectations(X, weight)
     for _ in range(MAX_STEPS if np.isnan(X).any() else 1):
         before = gaussian.covariance.diagonal()
