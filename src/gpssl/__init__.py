@@ -50,7 +50,20 @@ _HOMES = {
 """Names of the package, and the module that each is imported from."""
 
 _MODULES = frozenset(
-    ("baselines", "calibration", "datasets", "downstream", "inference", "io", "kernels", "plots", "selection", "selective", "sources", "spatial")
+    (
+        "baselines",
+        "calibration",
+        "datasets",
+        "downstream",
+        "inference",
+        "io",
+        "kernels",
+        "plots",
+        "selection",
+        "selective",
+        "sources",
+        "spatial",
+    )
 )
 """Modules that need not be imported by themselves: `import gpssl` is enough for `gpssl.kernels`."""
 

@@ -125,7 +125,7 @@ def _shown_rows(subject: Subject, places: NDArray[np.intp]) -> tuple[Any, Any]:
     for piece, where in subject.numbered_pieces():
         chosen = np.isin(np.arange(where.start, where.stop), places)
         rows.append(piece.rows[chosen])
-        cells.append(piece.cells[chosen])
+        cells.append(piece.cells(False)[chosen])
     together = pd.concat(rows, ignore_index=True) if hasattr(rows[0], "columns") else np.concatenate(rows)
     return together, pd.concat(cells, ignore_index=True)
 

@@ -25,8 +25,8 @@ class Piece(NamedTuple):
 
     rows: Any
     """As the model takes them: a data frame, or an array."""
-    cells: Any
-    """As the person had them: a data frame with all columns."""
+    cells: Callable[[bool], Any]
+    """All columns as the person had them, in a data frame: numbers and dates as such if called with true, else as they stood there."""
 
 
 class Target(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from .. import GPSSL
+from .. import GPSSL, files
 from ..column_facts import ColumnFacts
-from ..files import UserTable, open_table, write_table
+from ..files import UserTable, is_typed, open_table, write_table
 from .settings import Settings, kernel_for, new_representation
 from .subject import Array, Piece, Subject, Target, TargetKind
 
@@ -42,27 +43,29 @@ class TableSubject(Subject):
         self.notes = [*self.table.notes, *_left_out(self.table.dropped, apart)]
         self.facts = self.table.facts
         self._target, self._group = target, group
-        self._frame = self.table.frame(extra=self._others) if self.table.fits_in_memory else None
-
-    @property
-    def _others(self) -> list[str]:
-        """Columns that the model does not look at, but that are the person's."""
-        used = set(self.table.used)
-        return [name for name in self.table.names if name not in used]
+        self._frame = self.table.frame() if self.table.fits_in_memory else None
 
     def kernel(self, settings: Settings) -> Kernel:
         """One that suits the columns."""
-        return kernel_for(self.table.sample()[self.table.used], settings.alike)
+        return kernel_for(self.table.sample(), settings.alike)
 
     def fit(self, settings: Settings) -> GPSSL:
         """A representation of all rows."""
-        rows = self.table.rows() if self._frame is None else self._frame[self.table.used]
+        rows = self.table.rows() if self._frame is None else self._frame
         return new_representation(self.kernel(settings), settings).fit(rows)
 
     def pieces(self) -> Iterator[Piece]:
         """One if the table fits in memory."""
-        for frame in self.table.frames(extra=self._others) if self._frame is None else [self._frame]:
-            yield Piece(frame[self.table.used], frame[self.table.names])
+        if self._frame is not None:
+            yield Piece(self._frame, self._cells)
+            return
+        for piece in self.table.pieces():
+            yield Piece(piece.rows(), partial(_cells_of, piece))
+
+    def _cells(self, typed: bool) -> Any:
+        import pandas as pd
+
+        return pd.concat([piece.cells(typed=typed) for piece in self.table.pieces()], ignore_index=True)
 
     def target(self) -> Target:
         """The column that was named when the file was opened."""
@@ -74,7 +77,7 @@ class TableSubject(Subject):
         """The column that was named; a row without a group is one of its own."""
         if self._group is None:
             return None
-        names = np.concatenate([piece.cells[self._group].astype(object).to_numpy() for piece in self.pieces()])
+        names = np.concatenate([frame[self._group].astype(object).to_numpy() for frame in self.table.frames(extra=[self._group])])
         return np.array([f"row {row}" if name is None or name != name else str(name) for row, name in enumerate(names)])
 
     def coordinates(self) -> Array | None:
@@ -83,13 +86,20 @@ class TableSubject(Subject):
 
     def write(self, out: Path, new_columns: Callable[[Piece, slice], Any], *, only_new: bool, force: bool) -> None:
         """The rows as they were read, and the new columns."""
-        write_table(out, self._with(new_columns, only_new), force=force)
+        write_table(out, self._with(new_columns, only_new, is_typed(out)), force=force)
 
-    def _with(self, new_columns: Callable[[Piece, slice], Any], only_new: bool) -> Iterator[Any]:
+    def _with(self, new_columns: Callable[[Piece, slice], Any], only_new: bool, typed: bool) -> Iterator[Any]:
         for piece, where in self.numbered_pieces("writing"):
             new = new_columns(piece, where)
-            new.index = piece.cells.index
-            yield new if only_new else _without_clashes(piece.cells, new).join(new)
+            if only_new:
+                yield new
+                continue
+            cells = piece.cells(typed)
+            yield _without_clashes(cells, new).join(new.set_index(cells.index))
+
+
+def _cells_of(piece: files.Piece, typed: bool) -> Any:
+    return piece.cells(typed=typed)
 
 
 def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:

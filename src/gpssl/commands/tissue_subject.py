@@ -73,9 +73,12 @@ class TissueSubject(Subject):
                 f"{self.path.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learnt from. Use the .h5ad "
                 "file that gpssl embed wrote, or embed these spots."
             )
-        cells = self.adata.obs.copy()
+        yield Piece(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, self._cells)
+
+    def _cells(self, _typed: bool) -> Any:
+        cells = self.adata.obs.reset_index(drop=True)
         cells.insert(0, "spot", self.adata.obs_names.to_numpy())
-        yield Piece(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, cells.reset_index(drop=True))
+        return cells
 
     def target(self) -> Target:
         """A column of `obs`."""
@@ -108,7 +111,7 @@ class TissueSubject(Subject):
         piece = next(self.pieces())
         new = new_columns(piece, slice(0, self.n_rows))
         if out.suffix != SUFFIX:
-            write_table(out, new.set_index(piece.cells.index) if only_new else piece.cells.join(new, rsuffix="_new"), force=force)
+            write_table(out, new if only_new else piece.cells(True).join(new, rsuffix="_new"), force=force)
             return
         for name in new.columns:
             self.adata.obs[name] = new[name].to_numpy()

@@ -3,7 +3,19 @@
 from .columns import Column
 from .encoded_rows import EncodedRows
 from .errors import FileError
+from .piece import Piece
 from .table import UserTable, open_table
-from .writing import check_writable, replacing, write_table
+from .writing import check_writable, is_typed, replacing, write_table
 
-__all__ = ["Column", "EncodedRows", "FileError", "UserTable", "check_writable", "open_table", "replacing", "write_table"]
+__all__ = [
+    "Column",
+    "EncodedRows",
+    "FileError",
+    "Piece",
+    "UserTable",
+    "check_writable",
+    "is_typed",
+    "open_table",
+    "replacing",
+    "write_table",
+]

@@ -78,6 +78,17 @@ class Column:
             names[whole] = [f"{value:.0f}" for value in values[whole]]
         return names[cells.places]
 
+    def written(self, column: Any, *, typed: bool) -> Any:
+        """Cells as they are given back to the person who had them: text as it was, unless it is for a file that knows types.
+
+        Numbers with a decimal comma become values in any case: new columns beside them have points.
+        """
+        if self.storage != "text":
+            return column.to_pandas()
+        if self.kind in ("number", "date") and (typed or self.reading in ("comma", "grouped")):
+            return self.values(column)
+        return column.to_pandas()
+
     def text(self, column: Any) -> pa.Array:
         """Cells as text, whole numbers without a point."""
         if self.storage == "boolean":

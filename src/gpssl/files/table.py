@@ -22,6 +22,7 @@ from .encoded_rows import EncodedRows
 from .errors import FileError, listed, no_such_column
 from .json_lines import JsonLinesFile
 from .kinds import kind_of, settle_readings
+from .piece import Piece
 from .typed import TypedFile
 
 TargetKind = Literal["class", "number"]
@@ -172,14 +173,21 @@ class UserTable:
 
     def column(self, name: str) -> Column:
         """One column, by its name."""
-        if name not in self._columns:
+        self._settle([name])
+        return self._columns[name]
+
+    def _settle(self, names: Sequence[str]) -> None:
+        """Columns that were not asked for at first, in one more pass: read as they are."""
+        new = [name for name in names if name not in self._columns]
+        for name in new:
             if name not in self._source.storage:
                 raise no_such_column(name, self._source.names, self.path)
-            # A column that was not asked for at first: read as it is.
-            readings, findings = settle_readings(self._source, {name: None}, ";")
+        if not new:
+            return
+        readings, findings = settle_readings(self._source, dict.fromkeys(new), ";")
+        for name in new:
             storage = self._source.storage[name]
             self._columns[name] = Column(name, kind_of(readings[name], storage), storage, readings[name], findings[name])
-        return self._columns[name]
 
     @property
     def facts(self) -> list[ColumnFacts]:
@@ -221,6 +229,15 @@ class UserTable:
             yield pd.DataFrame(part, index=pd.RangeIndex(first, first + n_rows))
             first += n_rows
 
+    def pieces(self) -> Iterator[Piece]:
+        """All rows, part by part: the columns to learn from, and all columns as the person had them."""
+        names, first = self.names, 0
+        self._settle(names)
+        columns = [self.column(name) for name in names]
+        for batch in self._source.batches(names):
+            yield Piece(batch, columns, self.used, first)
+            first += batch.num_rows
+
     def rows(self) -> EncodedRows:
         """The columns to learn from as encoded numbers, for a fit that reads part by part."""
         return EncodedRows(self._source, [self.column(name) for name in self.used], self.n_rows)
@@ -251,7 +268,9 @@ class UserTable:
         return self.target_name
 
     def _columns_of(self, extra: Sequence[str]) -> list[Column]:
-        return [self.column(name) for name in dict.fromkeys([*self.used, *extra])]
+        names = list(dict.fromkeys([*self.used, *extra]))
+        self._settle(names)
+        return [self.column(name) for name in names]
 
     def _empty(self, extra: Sequence[str]) -> pd.DataFrame:
         return header_of_columns(self._columns_of(extra))

@@ -195,6 +195,11 @@ _WRITERS: dict[str, Any] = {
 }
 
 
+def is_typed(path: str | PathLike[str]) -> bool:
+    """Whether a file of this name knows numbers and dates from text."""
+    return Path(path).suffix.lower() not in (".csv", ".tsv")
+
+
 def _writer_for(path: Path) -> Any:
     if path.suffix.lower() not in _WRITERS:
         raise FileError(f"{path} ends in {path.suffix or 'nothing'}; tables are written as {', '.join(_WRITERS)}.")

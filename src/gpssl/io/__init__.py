@@ -1,8 +1,8 @@
 """Models as files: data only, with a card that says what a model was trained on. See `save` and `load`."""
 
+from ..column_facts import ColumnFacts
 from .archive import ModelFileError
 from .card import ModelCard, OutsideTrainingRangeWarning, facts_of_rows
-from ..column_facts import ColumnFacts
 from .model_files import FORMAT, card_of, load, read_card, save
 
 __all__ = [

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ..sources import is_lazy
 from ..column_facts import ColumnFacts
+from ..sources import is_lazy
 
 MOST_COLUMNS = 10_000
 """Columns up to which a card describes them."""

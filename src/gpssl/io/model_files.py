@@ -16,11 +16,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..baselines.gp_prior import GPPrior
+from ..column_facts import ColumnFacts
 from ..downstream import MarginalizedClassifier, MarginalizedRegressor
 from ..estimator import GPSSL
 from .archive import CARD, MODEL, Archive, ModelFileError, open_archive, write_archive
 from .card import ModelCard, checked_notes, facts_of_rows, n_rows_of
-from ..column_facts import ColumnFacts
 from .encoding import Decoder, Encoder
 from .registry import FORMS
 
