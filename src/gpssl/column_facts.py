@@ -137,7 +137,7 @@ def counts_of_levels(column: Any) -> Counter[str]:
 
 def _known_cells(cells: list[Any]) -> list[Any]:
     """Without None, NaN, and what pandas has for them."""
-    return [cell for cell in cells if not (cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType"))]
+    return [cell for cell in cells if not (cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell)]
 
 
 def _text(cell: Any) -> str:

@@ -51,7 +51,7 @@ class Encoder:
             items = [self._within(f"[{place}]", item) for place, item in enumerate(value)]
             return items if type(value) is list else {"tuple": items}
         if type(value) is dict:
-            return {"dict": [[self.encode(key), self._within(f"[{key!r}]", item)] for key, item in value.items()]}
+            return {"dict": [[self.encode(key), self._within(_place(key), item)] for key, item in value.items()]}
         if isinstance(value, np.generic | np.ndarray):
             return self._encode_numpy(value)
         return self._encode_other(value)
@@ -89,7 +89,7 @@ class Encoder:
             parts = form.take_apart(value)
         except ModelFileError as error:
             raise ModelFileError(f"{self._where()}: {error}") from error
-        state = {part: self._within(f".{part}", content) for part, content in parts.items()}
+        state = {part: self._within("" if part in ("parameters", "fitted") else f".{part}", content) for part, content in parts.items()}
         number = len(self._met)
         self._met[id(value)] = (number, value)  # which keeps it alive, and its id its own
         return {"object": name, "number": number, "state": state}
@@ -102,6 +102,10 @@ class Encoder:
             f"{self._where()} is {what}, which a model file cannot hold: it holds data, and classes of gpssl and scikit-learn that it "
             f"knows, but no code. {_advice(self._path)}"
         )
+
+
+def _place(key: Any) -> str:
+    return f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!r}]"
 
 
 def _name(value: Any) -> str:
