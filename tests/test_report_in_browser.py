@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from browser import open_browser
-from gpssl.report import Points, Predictions, Promise, ReportContent, RiskTable, render
+from gpssl.report import Chart, NamedCurve, Points, Predictions, Promise, ReportContent, RiskTable, render
 from reports import CLOSING, IMAGE, N_LABELLED, N_ROWS, SCRIPT, embedding, hostile, many, predicted
 
 AFTER_DRAWING = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
@@ -134,12 +134,23 @@ def regression() -> ReportContent:
     return replace(predicted(), predictions=predictions, controls=controls)
 
 
+def nothing_certain() -> ReportContent:
+    content = predicted()
+    assert content.predictions is not None
+    nothing = np.full(N_ROWS, np.nan)
+    curve = Chart([NamedCurve("none", nothing, nothing, nothing)], "x", "y")
+    predictions = replace(content.predictions, certainty=nothing, std=nothing)
+    return replace(content, predictions=predictions, risk_coverage=curve, reliability=curve)
+
+
 def without_places() -> ReportContent:
     nothing = np.full(N_ROWS, np.nan)
     return replace(embedding(), points=Points(x=nothing, y=nothing, axes="nowhere"))
 
 
-@pytest.mark.parametrize("make", [embedding, predicted, regression, without_places, lambda: replace(predicted(), controls=None)])
+@pytest.mark.parametrize(
+    "make", [embedding, predicted, regression, nothing_certain, without_places, lambda: replace(predicted(), controls=None)]
+)
 def test_loads_without_complaints(page: Page, make: Any) -> None:
     page.open(make())
     assert page.run("return document.documentElement.dataset.theme") == "light"

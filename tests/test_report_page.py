@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 import re
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpssl.report import Chart, NamedCurve, Points, Predictions, Promise, ReportContent, RiskTable, render
+from gpssl.report import Chart, NamedCurve, Points, Predictions, Promise, ReportContent, RiskTable, Spectrum, render
 from reports import CLOSING, IMAGE, N_ROWS, SCRIPT, TARGETS, embedding, hostile, many, predicted
 
 
@@ -135,6 +136,20 @@ def test_missing_and_infinite_numbers_are_legal_json() -> None:
     data = data_of(render(replace(content, points=points)))
     assert data["points"]["x"]["dtype"] == "f4"
     assert data["controls"]["promises"][1]["threshold"]["dtype"] == "f8"
+
+
+def test_curves_have_no_more_points_than_a_screen_and_none_without_a_place() -> None:
+    x = np.linspace(0, 1, 30_000)
+    long = NamedCurve("long", x, np.where(x < 0.1, np.nan, x))
+    encoded = data_of(render(replace(predicted(), risk_coverage=Chart([long], "x", "y"))))["riskCoverage"]["curves"][0]
+    shown = np.frombuffer(base64.b64decode(encoded["y"]["base64"]), dtype="<f4")
+    assert len(shown) == 1000
+    assert 0.1 <= shown[0] < 0.101
+    assert shown[-1] == 1
+
+
+def test_a_spectrum_of_nothing_vanishes() -> None:
+    assert "Spectrum" not in headings(replace(predicted(), spectrum=Spectrum(np.zeros(3))))
 
 
 def test_fifty_thousand_rows_stay_small() -> None:

@@ -98,7 +98,7 @@ const VIRIDIS = [
 
 // The part of the scale that stands out from the background.
 function scaleEnds(dark) {
-  return dark ? [0.16, 1] : [0, 0.93];
+  return dark ? [0.2, 1] : [0, 0.93];
 }
 
 // Red, green and blue at a share of the scale.

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from .colourings import all_colourings
-from .content import Chart, ClassColouring, HoverColumn, NumberColouring, Points, Predictions, Promise, ReportContent, RiskTable
+from .content import Chart, ClassColouring, HoverColumn, NamedCurve, NumberColouring, Points, Predictions, Promise, ReportContent, RiskTable
 
 Encoded = dict[str, Any]
 
 ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 """What could end a script element or open a comment in it. Other characters beyond ASCII are escaped by `json.dumps`."""
+
+MOST_POINTS_OF_A_CURVE = 1000
 
 
 def as_script_data(content: ReportContent) -> str:
@@ -106,13 +108,15 @@ def _promise(promise: Promise) -> Encoded:
 
 
 def _chart(chart: Chart) -> Encoded:
-    curves = [
-        {
-            "name": curve.name,
-            "x": packed(curve.x, "f4"),
-            "y": packed(curve.y, "f4"),
-            "counts": None if curve.counts is None else packed(curve.counts, "f4"),
-        }
-        for curve in chart.curves
-    ]
+    curves = [_curve(curve) for curve in chart.curves]
     return {"curves": curves, "xName": chart.x_name, "yName": chart.y_name, "yUnit": chart.y_unit}
+
+
+def _curve(curve: NamedCurve) -> Encoded:
+    """Without points that have no place, and without more of them than a screen can show."""
+    x, y = np.asarray(curve.x, dtype=np.float64), np.asarray(curve.y, dtype=np.float64)
+    placed = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if len(placed) > MOST_POINTS_OF_A_CURVE:
+        placed = placed[np.linspace(0, len(placed) - 1, MOST_POINTS_OF_A_CURVE).round().astype(int)]
+    counts = None if curve.counts is None else packed(np.asarray(curve.counts)[placed], "f4")
+    return {"name": curve.name, "x": packed(x[placed], "f4"), "y": packed(y[placed], "f4"), "counts": counts}

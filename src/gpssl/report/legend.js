@@ -117,8 +117,10 @@ class Colours {
     const stops = Array.from({ length: 11 }, (_, k) => `rgb(${scaleColour(k / 10, isDark()).join(",")})`);
     const bar = element("div", { className: "scale" });
     bar.style.background = `linear-gradient(to right, ${stops.join(",")})`;
-    const ends = [low, (low + high) / 2, high].map((value) => element("span", { textContent: withUnit(value, unit, 3) }));
-    const parts = [bar, element("div", { className: "scale-ends" }, ends)];
+    const step = 10 ** (Math.floor(Math.log10(high - low)) - 2);
+    const ends = [low, (low + high) / 2, high].map((value) => Math.round(value / step) * step);
+    const texts = ends.map((value) => element("span", { textContent: withUnit(value, unit) }));
+    const parts = [bar, element("div", { className: "scale-ends" }, texts)];
     if (isCut) parts.push(note("The few rows beyond the ends have the colour of the ends."));
     return parts;
   }

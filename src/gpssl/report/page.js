@@ -22,10 +22,10 @@ function describe(row, mostColumns) {
   const coloured = colours.lineFor(row);
   if (coloured && !lines.some(([name]) => name === coloured[0])) lines.push(coloured);
   const cells = columns.slice(0, mostColumns).map(({ name, text }) => [name, text(row)]);
-  const pairs = [...lines, ...cells].flatMap(([name, text]) => [element("dt", { textContent: name }), element("dd", { textContent: text })]);
+  const pair = ([name, text]) => element("div", {}, [element("dt", { textContent: name }), element("dd", { textContent: text })]);
   const more = columns.length - cells.length;
   const end = more > 0 ? [element("p", { className: "small", textContent: `Click to see ${count(more)} more columns.` })] : [];
-  return [element("h3", { textContent: `Row ${rowName(row)}` }), element("dl", {}, pairs), ...end];
+  return [element("h3", { textContent: `Row ${rowName(row)}` }), element("dl", {}, [...lines, ...cells].map(pair)), ...end];
 }
 
 function linesOfPrediction(row) {

@@ -9,6 +9,8 @@ import re
 from importlib.resources import files
 from string import Template
 
+import numpy as np
+
 from . import words
 from .content import Chart, ReportContent
 from .encoding import as_script_data
@@ -50,7 +52,7 @@ def _content_hash(text: str) -> str:
 def _present_parts(content: ReportContent) -> dict[str, bool]:
     has_predictions, has_controls = content.predictions is not None, content.controls is not None
     curves = {"risk_coverage": content.risk_coverage is not None, "reliability": content.reliability is not None}
-    learnt = {"spectrum": content.spectrum is not None, "facts": len(content.facts) > 0}
+    learnt = {"spectrum": content.spectrum is not None and bool(np.any(content.spectrum.eigenvalues > 0)), "facts": len(content.facts) > 0}
     return {
         "summary": len(content.summary) > 0,
         "controls": has_controls,
@@ -79,7 +81,7 @@ def _texts(content: ReportContent) -> dict[str, str]:
     """What stands on the page, as HTML."""
     predictions, controls = content.predictions, content.controls
     is_probability = predictions is None or predictions.is_probability
-    all_labelled = predictions is not None and bool(predictions.labelled.all())
+    all_labelled = predictions is not None and bool(np.all(predictions.labelled))
     return {
         "title": escaped(content.title),
         "subtitle": escaped(content.subtitle),

@@ -54,7 +54,9 @@ class Scatter {
 
   get radius() {
     const room = Math.sqrt((this.width * this.height) / Math.max(this.drawable.length, 1));
-    return clamped(clamped(0.32 * room, 1.5, 4.5) * Math.sqrt(this.zoom), 1.5, 7);
+    const atFirst = clamped(0.32 * room, 1.5, 4.5);
+    // Spots of tissue grow with the tissue; elsewhere zooming is there to see points apart.
+    return this.equalAspect ? Math.min(atFirst * this.zoom, 24) : Math.min(atFirst * Math.sqrt(this.zoom), 7);
   }
 
   // One colour and one layer for each row; dimmed rows are drawn first, otherwise the order is that of the table, which favours no class.
