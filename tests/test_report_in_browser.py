@@ -311,9 +311,10 @@ def test_dark_and_light(page: Page) -> None:
 
 def test_paper_is_light_and_has_no_controls(page: Page) -> None:
     page.open(predicted()).find("#theme").click()
-    page.run("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate("setEmulatedMedia", media="print")
     assert page.run("return getComputedStyle(document.documentElement).colorScheme") == "light"
+    page.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert min(page.wait().run(COLOUR_AT, 1, 1)) > 200
     assert not any(item.is_displayed() for item in page.all("#risk, #theme, .zoom, #download-listed"))
     assert page.find("#counts .only-print").text.startswith("At most 5")
     page.emulate("setEmulatedMedia", media="")
