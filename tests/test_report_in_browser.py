@@ -311,14 +311,20 @@ def test_dark_and_light(page: Page) -> None:
 
 def test_paper_is_light_and_has_no_controls(page: Page) -> None:
     page.open(predicted()).find("#theme").click()
-    page.run("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate("setEmulatedMedia", media="print")
     assert page.run("return getComputedStyle(document.documentElement).colorScheme") == "light"
     assert not any(item.is_displayed() for item in page.all("#risk, #theme, .zoom, #download-listed"))
     assert page.find("#counts .only-print").text.startswith("At most 5")
     page.emulate("setEmulatedMedia", media="")
+
+
+def test_the_map_turns_light_before_it_is_printed(page: Page) -> None:
+    page.open(predicted()).find("#theme").click()
+    dark = page.wait().run(COLOUR_AT, 1, 1)
+    page.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert max(dark) < 60 < 200 < min(page.run(COLOUR_AT, 1, 1))
     page.run("window.dispatchEvent(new Event('afterprint'))")
-    assert page.run("return document.documentElement.dataset.theme") == "dark"
+    assert page.run(COLOUR_AT, 1, 1) == dark
 
 
 def test_narrow_screens_do_not_scroll_sideways(page: Page) -> None:
