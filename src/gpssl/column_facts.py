@@ -20,6 +20,8 @@ ColumnKind = Literal["number", "boolean", "date", "category"]
 MOST_LEVELS = 1000
 """Levels of a category that are listed."""
 SHOWN_LEVELS = 3
+ROUNDING = 1e-7
+"""Of the largest number: programs that read the same file may differ in the last digits, and single precision has no more."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class ColumnFacts:
         if self.minimum is None or self.maximum is None:
             return found
         numbers = values[~text]
-        below, above = numbers[numbers < self.minimum], numbers[numbers > self.maximum]
+        slack = ROUNDING * max(abs(self.minimum), abs(self.maximum))
+        below, above = numbers[numbers < self.minimum - slack], numbers[numbers > self.maximum + slack]
         if len(below):
             found.append(f"{len(below):,} below {self._show(self.minimum)}, the least in training (down to {self._show(below.min())})")
         if len(above):

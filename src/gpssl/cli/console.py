@@ -39,7 +39,7 @@ def in_sentences(command: Command) -> Command:
         except (typer.Exit, BrokenPipeError):
             raise
         except Exception as error:
-            if TRACEBACK in os.environ or type(error).__module__.startswith("click"):
+            if TRACEBACK in os.environ or type(error).__module__.split(".")[0] in ("click", "typer"):
                 raise
             raise typer.Exit(_complain(_sentence(error), FAILED)) from error
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 from .. import GPSSL
 from ..files import check_writable, replacing
@@ -173,8 +175,9 @@ def _judge(
     check_labels(target, subject.path.name, subject.notes)
     settings = Settings(n_components=len(ssl.posterior_.weights.mean), seed=seed)
     labelled = subject.labelled()
-    model = new_model(ssl, target, settings)
-    fitted = loaded if hasattr(loaded, "heads_") else model.fit(labelled.rows, labelled.y)
+    has_heads = hasattr(loaded, "heads_")
+    model = clone(loaded).set_params(representation=FrozenEstimator(ssl)) if has_heads else new_model(ssl, target, settings)
+    fitted = loaded if has_heads else model.fit(labelled.rows, labelled.y)
     models = {FULL: model, **(_rivals(ssl, subject, labelled, settings, target) if rivals else {})}
     known = target.is_known[places]
     if target.kind == "class":
