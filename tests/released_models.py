@@ -75,9 +75,8 @@ def write() -> None:
         if path.exists():
             raise FileExistsError(f"{path} is there already, and stays as it is.")
         gpssl.save(model, path, trained_on=rows)
-        np.savez_compressed(
-            path.with_suffix(".npz"), **stored, **{f"answer_{key}": value for key, value in answers(name, model, rows).items()}
-        )
+        known: dict[str, Any] = {**stored, **{f"answer_{key}": value for key, value in answers(name, model, rows).items()}}
+        np.savez_compressed(path.with_suffix(".npz"), **known)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
 from gpssl.baselines import GPPrior
 from gpssl.io import ColumnFacts, ModelCard, OutsideTrainingRangeWarning, facts_of_rows
 from gpssl.kernels import SpectrumKernel, for_table
+from kinds_of_rows import KINDS
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0, 1, (60, 2))
@@ -82,6 +83,8 @@ def test_facts_of_arrays_and_of_what_is_no_table() -> None:
     assert [one.name for one in facts_of_rows(X) or ()] == ["x0", "x1"]
     assert facts_of_rows(["text", "more text"]) is None
     assert facts_of_rows([object(), object()]) is None
+    for rows in (KINDS["WeisfeilerLehmanKernel"].training, [[{(0, 1)}, {0: "C"}]] * 2, [[1.0], [1.0, 2.0]], []):
+        assert facts_of_rows(rows) is None
     assert facts_of_rows(np.zeros((2, 10_001))) is None
     empty = facts_of_rows(pd.DataFrame({"a": [np.nan, np.nan], "b": [None, None]}))
     assert [(one.minimum, one.levels, one.n_missing) for one in empty or ()] == [(None, None, 2), (None, (), 2)]
@@ -268,6 +271,11 @@ def test_columns_may_come_as_facts_and_stay_when_saved_again(tmp_path: Path) -> 
     refitted = loaded(model.refit(n_components=1), tmp_path, None)
     assert refitted.card_.columns == tuple(facts)
     assert refitted.card_.settings["n_components"] == 1
+
+
+def test_rows_with_other_columns_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="trained_on has 1 columns, but the model was fitted to 2"):
+        gpssl.save(small().fit(X), tmp_path / "model.gpssl", trained_on=X[:, :1])
 
 
 def test_rows_that_are_no_table_have_a_card_without_columns(tmp_path: Path) -> None:

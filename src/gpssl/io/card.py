@@ -123,18 +123,19 @@ def _as_table(X: Any) -> Any:
     """A data frame or sparse matrix as it is, else an array with two dimensions; None for rows that are neither."""
     if hasattr(X, "columns") or issparse(X):
         return X
-    try:
-        array = np.asarray(X) if isinstance(X, np.ndarray) or _is_numeric(X) else np.asarray(X, dtype=object)
-    except (TypeError, ValueError):
+    if isinstance(X, list | tuple):
+        X = _as_array(X)
+    return X if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiubOUMm" else None
+
+
+def _as_array(rows: Sequence[Any]) -> NDArray[Any] | None:
+    """Rows in a list, if each has as many cells as the others, and none of these is a list itself; None for graphs and the like."""
+    if not all(isinstance(row, list | tuple | np.ndarray) and len(row) == len(rows[0]) for row in rows):
         return None
-    return array if array.ndim == 2 and array.dtype.kind in "fiubOUMm" else None
-
-
-def _is_numeric(X: Any) -> bool:
-    try:
-        return np.asarray(X).dtype.kind in "fiub"
-    except (TypeError, ValueError):
-        return False
+    if any(isinstance(cell, list | tuple | dict | set | np.ndarray) for row in rows for cell in row):
+        return None
+    array = np.array(rows)
+    return array if array.dtype.kind in "fiub" else np.array(rows, dtype=object)
 
 
 def _columns(table: Any) -> Iterator[tuple[Any, Any]]:

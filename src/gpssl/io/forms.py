@@ -106,7 +106,9 @@ def check_names(kind: type, parts: Iterable[str], known: Iterable[str], *, all_o
     """A sentence for a part that the class does not have."""
     unknown, missing = set(parts) - set(known), set(known) - set(parts)
     if unknown:
-        raise ModelFileError(f"{kind.__name__} has no {', '.join(map(repr, sorted(unknown)))}; it may be from a newer version of gpssl")
+        raise ModelFileError(
+            f"{kind.__name__} has no {', '.join(map(repr, sorted(unknown)))}; it may be from a newer version of gpssl or scikit-learn"
+        )
     if missing and all_of_them:
         raise ModelFileError(f"{kind.__name__} lacks {', '.join(map(repr, sorted(missing)))}")
 

@@ -162,6 +162,7 @@ def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None 
         columns, n_rows = (None, None) if known is None else (known.columns, known.n_rows)
     else:
         columns, n_rows = facts_of_rows(trained_on), n_rows_of(trained_on)
+        _check_fits(model, columns)
     return ModelCard(
         model=type(model).__name__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -171,6 +172,12 @@ def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None 
         settings=_settings(model),
         notes=checked_notes(known.notes if notes is None and known is not None else notes),
     )
+
+
+def _check_fits(model: Any, columns: Sequence[ColumnFacts] | None) -> None:
+    n_features = getattr(model, "n_features_in_", None)
+    if columns is not None and n_features is not None and len(columns) != n_features:
+        raise ValueError(f"trained_on has {len(columns)} columns, but the model was fitted to {n_features}: pass X as it was given to fit.")
 
 
 def _weight(model: Any) -> int | None:
