@@ -22,6 +22,8 @@ BLOCK_BYTES = (8 * 2**20, 64 * 2**20)
 BLOCK_ROWS = 4096
 """At least, where they fit: columns cost something by themselves in each block."""
 MISSING = ("", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A", "<NA>", "NaT")
+UNCLOSED_LINES = 20
+"""In one cell or a row of the wrong length, if the quotes of the file are odd: one of them is not closed."""
 BAD_ROWS = (3, 0.01)
 """Rows with too few or too many cells that may be left out: so many, or such a share."""
 
@@ -63,17 +65,30 @@ class DelimitedFile:
 
         def leave_out(row: Any) -> str:
             bad.append((row.number + self.dialect.skipped_lines, f"{row.actual_columns} cells instead of {row.expected_columns}"))
-            if row.text.count("\n") > 20:
-                raise FileError(f"A quote in line {bad[-1][0]:,} of {self.path} is opened and not closed: close it, or remove it.")
+            if row.text.count("\n") > UNCLOSED_LINES:
+                raise self._unclosed(bad[-1][0])
             return "skip"
 
-        n_rows = 0
+        n_rows, last = 0, None
         with as_sentence(self.path), open_bytes(self.path)[0] as stream:
             for batch in csv.open_csv(stream, *_options(self.dialect, self.names, names, leave_out)):
                 n_rows += batch.num_rows
                 if batch.num_rows:
                     yield batch
+                    last = batch
+        self._check_last_row(last, n_rows)
         self._judge(bad, n_rows)
+
+    def _check_last_row(self, batch: pa.RecordBatch | None, n_rows: int) -> None:
+        """After a quote that is not closed, the rest of the file is one cell."""
+        if batch is None or not self.dialect.has_odd_quotes:
+            return
+        cells = [column[-1].as_py() or "" for column in batch.columns]
+        if any(cell.count("\n") > UNCLOSED_LINES for cell in cells):
+            raise self._unclosed(n_rows + 1)
+
+    def _unclosed(self, line: int) -> FileError:
+        return FileError(f"A quote in line {line:,} of {self.path} is opened and not closed: close it, or remove it.")
 
     def _judge(self, bad: list[tuple[int, str]], n_rows: int) -> None:
         """A note for a few rows that were left out, an error for many."""

@@ -45,6 +45,8 @@ class Dialect:
     """Before the line of names."""
     row_bytes: int
     """Of a typical row."""
+    has_odd_quotes: bool
+    """Whether the number of quotes is odd: one may be opened and not closed."""
     notes: tuple[str, ...]
 
 
@@ -58,7 +60,7 @@ def open_bytes(path: Path) -> tuple[pa.NativeFile, str | None]:
 
 def read_dialect(path: Path) -> Dialect:
     """The dialect of a file. All of its bytes are looked at, because one of them may tell the encoding."""
-    head, encoding, compression = _scan(path)
+    head, encoding, has_odd_quotes, compression = _scan(path)
     text = head.decode(encoding, errors="replace")
     skipped, text, given = _separator_line(text)
     rows_of = {separator: list(_rows(text, separator)) for separator in ([given] if given else SEPARATORS)}
@@ -66,27 +68,34 @@ def read_dialect(path: Path) -> Dialect:
     rows = rows_of[separator]
     if not rows or not any(cell.strip() for cell in rows[0]):
         raise FileError(f"{path} begins with an empty line; its first line should hold the names of the columns.")
+    if len(rows) == 1 and len(head) < HEAD_BYTES:
+        raise FileError(f"{path} has a line of names, but no rows.")
     notes = _notes(compression, encoding, separator, path)
     names, note = _complete_names(rows)
     _check_names_are_no_numbers(names, path)
     row_bytes = len(text) // max(1, text.count("\n"))
-    return Dialect(compression, encoding, separator, tuple(names), skipped, row_bytes, (*notes, *note))
+    return Dialect(compression, encoding, separator, tuple(names), skipped, row_bytes, has_odd_quotes, (*notes, *note))
 
 
-def _scan(path: Path) -> tuple[bytes, str, str | None]:
-    """The first bytes, the encoding of them all, and the compression."""
+def _scan(path: Path) -> tuple[bytes, str, bool, str | None]:
+    """The first bytes, the encoding of them all, whether their quotes are odd, and the compression."""
     stream, compression = open_bytes(path)
     with stream:
         head = stream.read(HEAD_BYTES)
         _check_is_text(head, path)
         marked = next((name for mark, name in ENCODING_MARKS.items() if head.startswith(mark)), None)
-        return head, marked or _encoding_of(head, stream, path), compression
+        encoding, n_quotes = _look_through(head, stream, marked, path)
+        return head, encoding, n_quotes % 2 == 1, compression
 
 
-def _encoding_of(head: bytes, stream: pa.NativeFile, path: Path) -> str:
+def _look_through(head: bytes, stream: pa.NativeFile, marked: str | None, path: Path) -> tuple[str, int]:
+    """The encoding, which a mark at the beginning may tell, and the number of quotes."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    is_utf8, is_cp1252 = True, True
+    is_utf8, is_cp1252, n_quotes = True, True, 0
     for block in _blocks(head, stream):
+        n_quotes += block.count(b'"')
+        if marked:
+            continue
         if b"\0" in block:
             raise FileError(f"{path} is no text: it has bytes that are zero. Save the table as CSV.")
         if is_utf8:
@@ -95,13 +104,8 @@ def _encoding_of(head: bytes, stream: pa.NativeFile, path: Path) -> str:
             except UnicodeDecodeError:
                 is_utf8 = False
         is_cp1252 = is_cp1252 and NOT_IN_CP1252.search(block) is None
-    if is_utf8:
-        try:
-            decoder.decode(b"", final=True)
-            return "utf-8"
-        except UnicodeDecodeError:
-            pass
-    return "cp1252" if is_cp1252 else "latin-1"
+    is_utf8 = is_utf8 and decoder.getstate()[0] == b""  # no letter is cut off at the end
+    return marked or ("utf-8" if is_utf8 else "cp1252" if is_cp1252 else "latin-1"), n_quotes
 
 
 def _blocks(head: bytes, stream: pa.NativeFile) -> Iterator[bytes]:
@@ -150,7 +154,7 @@ def _best_separator(rows_of: dict[str, list[list[str]]], path: Path) -> str:
             return (-1.0, separator == first, 0)
         # Rows may have one cell more than there are names: row names of R, or a separator at the end.
         alike = sum(count in (counts[0], counts[0] + 1) for count in counts[1:]) / max(1, len(counts) - 1)
-        return (alike - 0.5 * (counts[0] == 1) - 0.5 * (separator == " "), separator == first, counts[0])
+        return (alike - 0.6 * (counts[0] == 1) - 0.5 * (separator == " "), separator == first, counts[0])
 
     return max(rows_of, key=merit)
 
