@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test bench lint format clean
+.PHONY: demo test docs bench lint format clean
 
 demo: .venv/demo-installed
 	rm -rf results/demo
@@ -19,6 +19,9 @@ lint: .venv/dev-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: .venv/dev-installed
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
+
 bench: .venv/dev-installed
 	$(BIN)/python -m benchmarks
 
@@ -27,7 +30,7 @@ format: .venv/dev-installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv results
+	rm -rf .venv results docs/_build docs/gallery docs/api/generated
 
 .venv/demo-installed: .venv/created pyproject.toml constraints.txt
 	$(INSTALL) --editable ".[cli,nn,spatial]"

@@ -93,3 +93,11 @@ def test_every_public_name_is_in_the_reference() -> None:
     reference = (DOCS / "api" / "index.md").read_text()
     for name in gpssl.__all__:
         assert name.startswith("_") or re.search(rf"\bgpssl\.(\w+\.)?{name}\b", reference), f"docs/api/index.md lacks gpssl.{name}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/comparison.md"])
+def test_numbers_that_are_claimed_are_among_the_results(page: str) -> None:
+    prose = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    numbers = set(re.findall(r"\b0\.\d{3}\b", prose))
+    assert numbers
+    assert numbers <= set(re.findall(r"\b0\.\d{3}\b", (DOCS / "results.md").read_text()))

@@ -2,7 +2,7 @@
 At most 5 % errors, and the rest to a human
 ===========================================
 
-Breast cancer with 60 labels. With 200 further labels that the classifier has not seen, a threshold is found that promises a share of errors.
+Breast cancer with 60 labels. With 200 further labels that the classifier has not seen, a threshold is found that holds a share of errors.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Ten labels and two moons: a kernel that follows the neighbours
 ==============================================================
 
-The kernel says which rows are alike. To the default one, rows are alike that are close. To `NeighborDiffusion`, rows are alike that a random
-walk from neighbour to neighbour connects.
+The kernel says which rows are alike. To the default one, rows are alike that are close. To `NeighborDiffusion`, rows are alike that a
+random walk from neighbour to neighbour connects.
 """
 
 # %%

@@ -2,8 +2,8 @@
 A slice of tissue
 =================
 
-Spots of a simulated slice hold mixtures of four types of cells. Spots that are nearly pure are found by marker genes; the composition of the
-others is inferred from expression and place.
+Spots of a simulated slice hold mixtures of four types of cells. Spots that are nearly pure are found by marker genes; the composition of
+the others is inferred from expression and place.
 """
 
 # %%
