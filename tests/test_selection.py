@@ -78,9 +78,9 @@ def test_there_is_one_pass_over_the_data_for_each_kernel(flowers: tuple[Array, N
     passes: list[Any] = []
     count = GPSSL._moments
 
-    def counted(self: GPSSL, rows: Any, checkpoint: Any = None) -> Any:
+    def counted(self: GPSSL, rows: Any, *others: Any) -> Any:
         passes.append(self.kernel)
-        return count(self, rows, checkpoint)
+        return count(self, rows, *others)
 
     monkeypatch.setattr(GPSSL, "_moments", counted)
     grid = {"kernel": [NeighborRBF(5), NeighborRBF(20)], "temperature": ["auto", 0.1, 1.0], "variance_weight": [25.0, 50.0]}
