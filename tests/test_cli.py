@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import Result
-from people import prices, two_groups, written
 from typer.testing import CliRunner
 
 import gpssl
@@ -21,6 +20,7 @@ from gpssl.cli import app
 from gpssl.cli.reproducing import Target
 from gpssl.experiments import uci
 from gpssl.experiments.reproduce import EXPERIMENTS
+from people import prices, two_groups, written
 
 FEW = ["--draws", "10"]
 
@@ -64,13 +64,13 @@ def test_help_of_each_command_has_examples() -> None:
         assert name in done("--help")
 
 
-def test_completion_of_the_shell_knows_the_commands(tmp_path: Path) -> None:
+def test_completion_of_the_shell_knows_the_commands() -> None:
     environment = {"_GPSSL_COMPLETE": "complete_bash", "COMP_WORDS": "gpssl l", "COMP_CWORD": "1"}
     result = CliRunner().invoke(app, [], env=environment, prog_name="gpssl")
     assert "label" in result.output
 
 
-def test_module_is_the_command(tmp_path: Path) -> None:
+def test_module_is_the_command() -> None:
     output = subprocess.run([sys.executable, "-m", "gpssl.cli", "--version"], capture_output=True, text=True, check=True).stdout
     assert output == f"gpssl {__version__}\n"
 
@@ -170,7 +170,7 @@ def test_results_may_not_go_to_an_unknown_kind_of_file(table: Path, tmp_path: Pa
 def test_label_fills_in_classes_and_says_what_to_expect(table: Path, tmp_path: Path) -> None:
     output = done("label", table, "-t", "kind", "-o", tmp_path / "out.csv", *FEW)
     assert "24 had a label in 'kind', 36 were predicted" in output
-    assert "Expect 0.0% errors among all predictions (cross-validation on 24 labels" in output
+    assert "Expect 0.0 % errors among all predictions (cross-validation on 24 labels" in output
     result = pd.read_csv(tmp_path / "out.csv")
     is_open = result["kind"].isna()
     assert result.loc[~is_open, "kind_predicted"].isna().all()
@@ -201,7 +201,7 @@ def test_label_abstains_to_hold_an_error_rate(tmp_path: Path) -> None:
 
 def test_promise_that_too_few_labels_cannot_give_gets_a_note(table: Path, tmp_path: Path) -> None:
     output = done("label", table, "-t", "kind", "--max-risk", "0.02", "-o", tmp_path / "out.csv", *FEW)
-    assert "cannot be promised with 95% confidence from 24 labels" in output
+    assert "cannot be promised with 95 % confidence from 24 labels" in output
     assert "149 are the least that can do" in output
     assert "0 predictions are kept, 36 are left to a person" in output
 
@@ -297,7 +297,7 @@ def test_report_and_info_of_a_model(table: Path, tmp_path: Path) -> None:
     done("label", table, "-t", "kind", "-o", tmp_path / "out.csv", *FEW)
     model = tmp_path / "out.gpssl"
     output = done("report", model, table, "-o", tmp_path / "out.html", "--no-rivals")
-    assert "On labels that it was not shown, 0.0% of the predictions were wrong." in output
+    assert "On labels that it was not shown, 0.0 % of the predictions were wrong." in output
     assert "things.csv" in (tmp_path / "out.html").read_text()
     assert "--force" in refused("report", model, table, "-o", tmp_path / "out.html", "--no-rivals")
     information = done("info", model)

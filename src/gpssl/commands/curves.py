@@ -13,6 +13,7 @@ from ..report.content import Chart, NamedCurve, Promise, RiskTable
 from ..selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve
 from .held_out import HeldOutClasses, HeldOutNumbers
 from .labelling import number_curve, threshold_on_average
+from .words import percent
 
 Array = NDArray[np.float64]
 
@@ -77,7 +78,7 @@ def class_risks(held_out: HeldOutClasses) -> RiskTable:
                 "on average", average, certainty, wrong, "What cross-validation gives: about as many errors, more or fewer by chance."
             ),
             _promise(
-                f"with {CONFIDENCE:.0%} confidence",
+                f"with {percent(CONFIDENCE, 0)} confidence",
                 certain,
                 certainty,
                 wrong,

@@ -10,6 +10,7 @@ from ..kernels import ColumnKernel
 from ..kernels.neighbor_diffusion import DiffusionKernel
 from ..report.content import Fact
 from .subject import Subject, Target
+from .words import percent
 
 MOST_NAMES = 12
 WELL_COVERED = 1e-2
@@ -33,8 +34,8 @@ def summary_of(ssl: GPSSL, subject: Subject, judged: tuple[Target | None, float,
     target, error, n_labelled = judged
     if target is not None and target.kind == "class":
         lines.append(
-            f"From {n_labelled:,} labels it predicts {target.name}. On labels that it was not shown, {error:.1%} of the predictions were "
-            "wrong. The slider below holds the error rate that you ask for, and shows which rows are then left to a person."
+            f"From {n_labelled:,} labels it predicts {target.name}. On labels that it was not shown, {percent(error)} of the predictions "
+            "were wrong. The slider below holds the error rate that you ask for, and shows which rows are then left to a person."
         )
     elif target is not None:
         lines.append(

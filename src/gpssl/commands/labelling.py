@@ -21,6 +21,7 @@ from .held_out import HeldOutClasses, HeldOutNumbers, Share, hold_out_classes, h
 from .notes import noting
 from .settings import Settings
 from .subject import Labelled, Piece, Subject, Target
+from .words import percent
 
 Array = NDArray[np.float64]
 
@@ -154,7 +155,7 @@ def _what_cannot_be_promised(expectation: Expectation, promise: Promise, target:
     least = ceil(log(1 - promise.confidence) / log1p(-promise.max_risk))
     n_wrong = round(expectation.risk * expectation.n_judged)
     return [
-        f"An error rate of {promise.max_risk:.1%} cannot be promised with {promise.confidence:.0%} confidence from "
+        f"An error rate of {percent(promise.max_risk)} cannot be promised with {percent(promise.confidence, 0)} confidence from "
         f"{expectation.n_judged:,} labels, of which cross-validation got {n_wrong:,} wrong, so all predictions are left to a person. Label "
         f"more rows (without any error, {least:,} are the least that can do), raise --max-risk, or lower --confidence."
     ]

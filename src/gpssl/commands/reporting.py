@@ -148,14 +148,13 @@ def _hover(cells: Any, target: Target | None) -> list[HoverColumn]:
     limit = FEW_HOVER_COLUMNS if len(cells) > MANY_POINTS else HOVER_COLUMNS
     first = [target.name] if target is not None and target.name in cells.columns else []
     names = [*first, *(name for name in cells.columns if name not in first)][:limit]
-    return [HoverColumn(str(name), [_text(value) for value in cells[name].tolist()]) for name in names]
+    return [HoverColumn(str(name), _texts(cells[name])) for name in names]
 
 
-def _text(value: Any) -> str:
-    """A cell, for people: short numbers, nothing for what is missing."""
-    if value is None or value != value:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _texts(column: Any) -> list[str]:
+    """Cells, for people: short numbers, nothing for what is missing."""
+    values = zip(column.tolist(), column.isna(), strict=True)
+    return ["" if missing else f"{value:.6g}" if isinstance(value, float) else str(value) for value, missing in values]
 
 
 def _known(target: Target, places: NDArray[np.intp]) -> ClassColouring | NumberColouring:

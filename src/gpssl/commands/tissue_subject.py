@@ -71,7 +71,7 @@ class TissueSubject(Subject):
         if KEY not in self.adata.uns:
             raise FileError(
                 f"{self.path.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learnt from. Use the .h5ad "
-                "file that gpssl embed wrote, or embed these spots."
+                "file that gpssl embed or gpssl label wrote with it (-o FILE.h5ad)."
             )
         yield Piece(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, self._cells)
 
@@ -114,9 +114,19 @@ class TissueSubject(Subject):
             write_table(out, new if only_new else piece.cells(True).join(new, rsuffix="_new"), force=force)
             return
         for name in new.columns:
-            self.adata.obs[name] = new[name].to_numpy()
+            self.adata.obs[name] = _storable(new[name])
         with replacing(out, force=force) as beside:
             self.adata.write_h5ad(beside)
+
+
+def _storable(column: Any) -> Any:
+    """Texts and truth values of which some are missing, in a type that files of AnnData have."""
+    import pandas as pd
+
+    if column.dtype != object:
+        return column.to_numpy()
+    are_true_or_false = column.dropna().map(lambda value: isinstance(value, bool | np.bool_)).all()
+    return pd.array(column.to_numpy(), dtype="boolean") if are_true_or_false and column.notna().any() else pd.Categorical(column)
 
 
 def _read(path: Path) -> Any:

@@ -12,7 +12,7 @@ from string import Template
 import numpy as np
 
 from . import words
-from .content import Chart, ReportContent
+from .content import Chart, Points, ReportContent
 from .encoding import as_script_data
 
 SCRIPTS = ("data.js", "scatter.js", "pointer.js", "charts.js", "decisions.js", "table.js", "legend.js", "page.js")
@@ -86,7 +86,7 @@ def _texts(content: ReportContent) -> dict[str, str]:
         "title": escaped(content.title),
         "subtitle": escaped(content.subtitle),
         "summary": "".join(f"<li>{escaped(sentence)}</li>" for sentence in content.summary),
-        "axes": escaped(content.points.axes),
+        "plane": escaped(_plane(content.points)),
         "sample": _sample_words(content),
         "risk_name": escaped("error rate" if controls is None else controls.risk_name),
         "unlabelled": "" if all_labelled else "without a label",
@@ -100,6 +100,13 @@ def _texts(content: ReportContent) -> dict[str, str]:
             f"<div><dt>{escaped(word)}</dt><dd>{escaped(meaning)}</dd></div>" for word, meaning in words.glossary_of(content)
         ),
     }
+
+
+def _plane(points: Points) -> str:
+    """What it means that points lie together."""
+    if points.equal_aspect:
+        return f"Each point is a row. The plane is: {points.axes}."
+    return f"Each point is a row; points that lie together are alike. The plane is: {points.axes}."
 
 
 def escaped(text: str) -> str:
