@@ -7,17 +7,22 @@ import importlib
 import io
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import matplotlib
 import pytest
+from typer.testing import CliRunner
 
 import gpssl
+from gpssl.cli import app
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(DOCS / "api").glob("*.md")])
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
+GPSSL_BLOCK = re.compile(r"```sh\n((?:\.venv/bin/)?gpssl (?!reproduce).*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
+"""Commands on tables; those that reproduce the paper take long."""
 WITH_BLOCKS = [page for page in PAGES if BLOCK.search(page.read_text())]
 EXAMPLES = sorted((DOCS / "examples").glob("plot_*.py"))
 
@@ -41,6 +46,16 @@ def test_code_blocks_run_and_print_what_stands_below(page: Path, tmp_path: Path,
     for block, expected in BLOCK.findall(page.read_text()):
         printed = printed_by(block, page.name, names)
         assert printed.split() == expected.split(), f"{page.name} says something else than this block prints:\n{block}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if GPSSL_BLOCK.search(page.read_text())], ids=name_of)
+def test_commands_run_and_print_what_stands_below(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for block, expected in GPSSL_BLOCK.findall(page.read_text()):
+        results = [CliRunner().invoke(app, shlex.split(line, comments=True)[1:]) for line in block.replace(".venv/bin/", "").splitlines()]
+        assert [result.output for result in results if result.exit_code != 0] == []
+        printed = "".join(result.stdout for result in results)
+        assert not expected or printed.split() == expected.split(), f"{page.name} says something else than this prints:\n{block}"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)

@@ -49,7 +49,13 @@ def test_plain_file_needs_no_notes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "note"),
-    [("utf-8-sig", "byte order mark"), ("utf-16", "UTF-16"), ("utf-16-be", "UTF-16"), ("cp1252", "Windows-1252"), ("latin-1", "Windows-1252")],
+    [
+        ("utf-8-sig", "byte order mark"),
+        ("utf-16", "UTF-16"),
+        ("utf-16-be", "UTF-16"),
+        ("cp1252", "Windows-1252"),
+        ("latin-1", "Windows-1252"),
+    ],
 )
 def test_encodings(tmp_path: Path, encoding: str, note: str) -> None:
     expected = opened(tmp_path, plain_text()).frame()
@@ -208,7 +214,12 @@ def test_quote_that_is_not_closed(tmp_path: Path) -> None:
         opened(tmp_path, "\n".join(lines) + "\n")
 
 
-JSON_LINES = ['{"x": 1.5, "c": "a"}', '{"c": "b", "x": 2, "new": true}', '{"x": "3.5", "c": "a"}', '{"x": null, "c": "b", "new": false}'] * 5
+JSON_LINES = [
+    '{"x": 1.5, "c": "a"}',
+    '{"c": "b", "x": 2, "new": true}',
+    '{"x": "3.5", "c": "a"}',
+    '{"x": null, "c": "b", "new": false}',
+] * 5
 
 
 def test_json_lines(tmp_path: Path) -> None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ..commands.labelling import LabelledTable
 
 
+MANY_ERRORS = 0.1
+"""A rate at which other settings are worth a try."""
+
+
 def show_embedded(result: Embedded, as_json: bool) -> None:
     """Of `gpssl embed` and `gpssl transform`."""
     show_notes(result.notes)
@@ -38,6 +42,10 @@ def show_labelled(result: LabelledTable, max_risk: float | None, confidence: flo
     typer.echo(f"{result.n_rows:,} rows: {result.n_labelled:,} had a label in {result.target!r}, {result.n_predicted:,} were predicted.")
     for line in _expectation_lines(result, max_risk, confidence):
         typer.echo(line)
+    if result.kind == "class" and result.expectation.risk > MANY_ERRORS:
+        typer.echo(
+            "If these are too many: --alike neighbours may suit the rows better, and gpssl compare says whether the columns themselves do."
+        )
     if result.counts:
         kept = ", ".join(f"{name} {count:,}" for name, count in sorted(result.counts.items(), key=lambda item: -item[1])[:12])
         typer.echo(f"Predicted and kept: {kept}.")
@@ -50,7 +58,8 @@ def _expectation_lines(result: LabelledTable, max_risk: float | None, confidence
         low, high = expected.interval or (0.0, 1.0)
         lines = [
             f"Expect {percent(expected.risk)} errors among all predictions (cross-validation on {expected.n_judged:,} labels; 95 % "
-            f"interval {percent(low)} to {percent(high)}; always guessing the most frequent class: {percent(expected.always_largest or 0.0)})."
+            f"interval {percent(low)} to {percent(high)}; "
+            f"always guessing the most frequent class: {percent(expected.always_largest or 0.0)})."
         ]
     else:
         lines = [

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+INDUCING = re.compile(r"(\d+) inducing points leave (\S+) of the prior variance open")
+
+
+def _for_people(text: str) -> str:
+    """With the options of the command in the place of parameters."""
+    found = INDUCING.match(text)
+    if found is None:
+        return text
+    return f"{found[1]} inducing points leave {found[2]} of the prior variance open: --max-inducing {2 * int(found[1])} would follow the rows better."
 
 
 @contextmanager
@@ -16,5 +27,5 @@ def noting(notes: list[str]) -> Iterator[None]:
         try:
             yield
         finally:
-            texts = [str(warning.message) for warning in caught]
+            texts = [_for_people(str(warning.message)) for warning in caught]
             notes.extend(text for text in dict.fromkeys(texts) if text not in notes)

@@ -108,9 +108,10 @@ def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
     if not reasons:
         return []
     more = f" and {len(reasons) - MOST_REASONS:,} more" if len(reasons) > MOST_REASONS else ""
-    return [
-        f"Not learnt from: {', '.join(reasons[:MOST_REASONS])}{more}. Pass --keep COLUMN to learn from one that looks like an identifier."
-    ]
+    advice = (
+        " Pass --keep COLUMN to learn from one that looks like an ID." if any("looks like an ID" in reason for reason in reasons) else ""
+    )
+    return [f"Not learnt from: {', '.join(reasons[:MOST_REASONS])}{more}.{advice}"]
 
 
 def _without_clashes(cells: Any, new: Any) -> Any:
