@@ -10,9 +10,8 @@ demo: .venv/demo-installed
 	$(BIN)/gpssl reproduce circles --splits 1 --output results/demo
 	$(BIN)/gpssl reproduce uci --table breast_cancer --splits 5 --output results/demo
 
-# Two processes take little more than half the time of one; beyond four, they wait for memory and for each other's threads.
 test: lint
-	$(BIN)/python -m pytest -q --numprocesses logical --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest -q
 
 lint: .venv/dev-installed
 	$(BIN)/ruff check .
