@@ -19,7 +19,7 @@ lint: .venv/dev-installed
 	$(BIN)/mypy
 
 docs: .venv/dev-installed
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
+	$(BIN)/python -m sphinx -q -j 2 -W --keep-going -b html docs docs/_build
 
 bench: .venv/dev-installed
 	$(BIN)/python -m benchmarks

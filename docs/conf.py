@@ -64,5 +64,5 @@ def setup(app: Any) -> None:
 
 
 def keep_links_inside(app: Any, page: str, source: list[str]) -> None:
-    """In the repository a page links to ../benchmarks; the site has those pages in a folder of its own."""
-    source[0] = source[0].replace("](../benchmarks/", "](benchmarks/")
+    """In the repository pages link to the benchmarks and to the scripts of the gallery; the site has pages of both."""
+    source[0] = source[0].replace("](../benchmarks/", "](benchmarks/").replace("](examples/)", "](gallery/index.rst)")

@@ -24,7 +24,7 @@ from sklearn.frozen import FrozenEstimator
 
 places, circle = even_circles(60, seed=1)
 classifier = MarginalizedClassifier(FrozenEstimator(ssl.refit(n_components=5)), random_state=0).fit(places, circle)
-figure = plots.plot_probabilities({"GPSSL-full": classifier}, places, circle)[0, 0].figure
+figure = plots.plot_probabilities({"GPSSL-full": classifier}, places, circle, grid=plots.Grid.around(X, 81))[0, 0].figure
 
 # %%
 # On fresh rows from all quadrants:

@@ -23,4 +23,4 @@ classifiers = {
 }
 for name, classifier in classifiers.items():
     print(f"{name}: accuracy {classifier.score(X, y):.3f}")
-figure = plots.plot_probabilities(classifiers, X, few)[0, 0].figure
+figure = plots.plot_probabilities(classifiers, X, few, grid=plots.Grid.around(X, 81))[0, 0].figure

@@ -13,7 +13,7 @@ from gpssl import plots
 from gpssl.spatial import composition, embed, pure_spots, simulate, simulate_reference
 
 reference = simulate_reference(random_state=0)
-adata = simulate(reference, shape=(16, 16), cells_per_spot=30, random_state=1)
+adata = simulate(reference, shape=(14, 14), cells_per_spot=30, random_state=1)
 pure_spots(adata, reference.uns["signatures"])
 embed(adata)
 composition(adata, "pure_label")

@@ -9,7 +9,7 @@ from typing import Any
 
 from sphinx_gallery.scrapers import figure_rst
 
-WIDTH_PIXELS = 1400
+DOTS_PER_INCH = 120
 
 
 def save_figure(block: tuple[Any, ...], variables: dict[str, Any], settings: dict[str, Any]) -> str:
@@ -18,5 +18,5 @@ def save_figure(block: tuple[Any, ...], variables: dict[str, Any], settings: dic
     if figure is None:
         return ""
     path = next(variables["image_path_iterator"])
-    figure.savefig(path, dpi=WIDTH_PIXELS / figure.get_size_inches()[0], facecolor="white")
+    figure.savefig(path, dpi=DOTS_PER_INCH, facecolor="white")
     return figure_rst([path], settings["src_dir"])
