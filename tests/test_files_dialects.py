@@ -49,7 +49,13 @@ def test_plain_file_needs_no_notes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "note"),
-    [("utf-8-sig", "byte order mark"), ("utf-16", "UTF-16"), ("utf-16-be", "UTF-16"), ("cp1252", "Windows-1252"), ("latin-1", "Windows-1252")],
+    [
+        ("utf-8-sig", "byte order mark"),
+        ("utf-16", "UTF-16"),
+        ("utf-16-be", "UTF-16"),
+        ("cp1252", "Windows-1252"),
+        ("latin-1", "Windows-1252"),
+    ],
 )
 def test_encodings(tmp_path: Path, encoding: str, note: str) -> None:
     expected = opened(tmp_path, plain_text()).frame()
@@ -92,7 +98,8 @@ def test_line_of_excel_that_names_the_separator(tmp_path: Path) -> None:
 
 
 def test_windows_line_ends_quotes_and_spaces(tmp_path: Path) -> None:
-    text = 'x ,"a, b","two\r\nlines"\r\n1,"p, q" ,"one\r\ntwo"\r\n2,"say ""hi""",b\r\n 3,"p, q","one\r\ntwo"\r\n4,"p, q",b\r\n5, p ,b\r\n6,p,b\r\n'
+    text = 'x ,"a, b","two\nlines"\n1,"p, q" ,"one\ntwo"\n2,"say ""hi""",b\n 3,"p, q","one\ntwo"\n4,"p, q",b\n5, p ,b\n6,p,b\n'
+    text = text.replace("\n", "\r\n")
     table = opened(tmp_path, text)
     assert table.used == ["x", "a, b", "two\r\nlines"]
     frame = table.frame()
@@ -208,7 +215,12 @@ def test_quote_that_is_not_closed(tmp_path: Path) -> None:
         opened(tmp_path, "\n".join(lines) + "\n")
 
 
-JSON_LINES = ['{"x": 1.5, "c": "a"}', '{"c": "b", "x": 2, "new": true}', '{"x": "3.5", "c": "a"}', '{"x": null, "c": "b", "new": false}'] * 5
+JSON_LINES = [
+    '{"x": 1.5, "c": "a"}',
+    '{"c": "b", "x": 2, "new": true}',
+    '{"x": "3.5", "c": "a"}',
+    '{"x": null, "c": "b", "new": false}',
+] * 5
 
 
 def test_json_lines(tmp_path: Path) -> None:
