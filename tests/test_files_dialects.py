@@ -98,7 +98,8 @@ def test_line_of_excel_that_names_the_separator(tmp_path: Path) -> None:
 
 
 def test_windows_line_ends_quotes_and_spaces(tmp_path: Path) -> None:
-    text = 'x ,"a, b","two\r\nlines"\r\n1,"p, q" ,"one\r\ntwo"\r\n2,"say ""hi""",b\r\n 3,"p, q","one\r\ntwo"\r\n4,"p, q",b\r\n5, p ,b\r\n6,p,b\r\n'
+    text = 'x ,"a, b","two\nlines"\n1,"p, q" ,"one\ntwo"\n2,"say ""hi""",b\n 3,"p, q","one\ntwo"\n4,"p, q",b\n5, p ,b\n6,p,b\n'
+    text = text.replace("\n", "\r\n")
     table = opened(tmp_path, text)
     assert table.used == ["x", "a, b", "two\r\nlines"]
     frame = table.frame()

@@ -195,7 +195,7 @@ def test_model_s_columns_are_read_as_it_knew_them(tmp_path: Path) -> None:
     assert table.facts[0].kind == "category"
     assert values(table, 2) == ["1", "2"]
     numbers = table_of(tmp_path, ["1", "2"]).facts
-    with pytest.raises(FileError, match="held numbers when the model was trained, but not here .such as 'red'"):
+    with pytest.raises(FileError, match=r"held numbers when the model was trained, but not here \(such as 'red'\)"):
         table_of(tmp_path, ["red", "blue"], columns=numbers)
     flags = table_of(tmp_path, ["yes", "no"]).facts
     assert values(table_of(tmp_path, ["1", "0"], columns=flags), 2) == [1.0, 0.0]

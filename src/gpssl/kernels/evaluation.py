@@ -40,12 +40,23 @@ class KernelWithBlocks(Protocol):
         ...
 
 
+LONGEST_TEXT = 1000
+"""Of a parameter that is a list, such as groups of columns or levels: beyond, its length is told."""
+
+
 def describe(kernel: Kernel) -> str:
     """The kernel with the parameters that are not the default ones; arrays by their shape."""
     defaults = {name: parameter.default for name, parameter in signature(type(kernel)).parameters.items()}
     changed = {name: value for name, value in kernel.get_params(deep=False).items() if repr(value) != repr(defaults[name])}
-    texts = [f"{name}={f'<array {value.shape}>' if isinstance(value, np.ndarray) else repr(value)}" for name, value in changed.items()]
+    texts = [f"{name}={_in_short(value)}" for name, value in changed.items()]
     return f"{type(kernel).__name__}({', '.join(texts)})"
+
+
+def _in_short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"<array {value.shape}>"
+    text = repr(value)
+    return text if len(text) <= LONGEST_TEXT or not isinstance(value, list | tuple) else f"<{type(value).__name__} of {len(value)}>"
 
 
 class UnitDiagonal:
