@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "docstrings",
+    "command_help",
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
 ]
