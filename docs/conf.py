@@ -35,6 +35,7 @@ autodoc_member_order = "bysource"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 napoleon_google_docstring = False
+napoleon_use_rtype = False  # what is returned has a name, which is no type to link to
 napoleon_custom_sections = [("Attributes", "params_style")]
 
 sphinx_gallery_conf = {
