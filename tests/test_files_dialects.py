@@ -212,7 +212,7 @@ def test_ignored_columns_and_targets_are_not_used(tmp_path: Path) -> None:
 def test_quote_that_is_not_closed(tmp_path: Path, line: str) -> None:
     lines = ["a,b", *(f"{i % 7},{i % 5}" for i in range(100))]
     lines[30] = line
-    with pytest.raises(FileError, match="A quote in line 31 of .* is opened and not closed"):
+    with pytest.raises(FileError, match=r"A quote in line 31 of .* is opened and not closed"):
         opened(tmp_path, "\n".join(lines) + "\n")
 
 

@@ -76,7 +76,9 @@ class DelimitedFile:
                         yield batch
                         last = batch
             except pa.ArrowInvalid as error:
-                raise self._unclosed(bad[-1][0]) if bad and "Expected" in str(error) else error
+                if not bad or "Expected" not in str(error):
+                    raise
+                raise self._unclosed(bad[-1][0]) from error
         self._check_last_row(last, n_rows)
         self._judge(bad, n_rows)
 
