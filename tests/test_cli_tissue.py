@@ -9,14 +9,13 @@ from typing import Any
 import anndata
 import pandas as pd
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 from gpssl.cli import app
 from gpssl.spatial import simulate, simulate_reference
 
 
-def run(*arguments: Any) -> Result:
+def run(*arguments: Any) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
