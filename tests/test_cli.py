@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 import gpssl
@@ -25,7 +24,7 @@ from people import prices, two_groups, written
 FEW = ["--draws", "10"]
 
 
-def run(*arguments: Any) -> Result:
+def run(*arguments: Any) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 

@@ -208,10 +208,11 @@ def test_ignored_columns_and_targets_are_not_used(tmp_path: Path) -> None:
     assert table.frame(extra=["klasse", "farbe"]).columns.tolist() == ["größe", "klasse", "farbe"]
 
 
-def test_quote_that_is_not_closed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ['1,"2', '"1,2'])
+def test_quote_that_is_not_closed(tmp_path: Path, line: str) -> None:
     lines = ["a,b", *(f"{i % 7},{i % 5}" for i in range(100))]
-    lines[30] = '1,"2'
-    with pytest.raises(FileError, match="quote"):
+    lines[30] = line
+    with pytest.raises(FileError, match=r"A quote in line 31 of .* is opened and not closed"):
         opened(tmp_path, "\n".join(lines) + "\n")
 
 

@@ -285,7 +285,7 @@ def test_rows_that_are_no_table_have_a_card_without_columns(tmp_path: Path) -> N
     assert how_often(model.transform, ["zzzz"]) == 0
 
 
-@pytest.mark.parametrize("notes", [{"x": np.nan}, {"x": object()}, [1], "text"], ids=str)
+@pytest.mark.parametrize("notes", [{"x": np.nan}, {"x": object()}, [1], "text"], ids=["NaN", "an object", "a list", "text"])
 def test_notes_that_json_cannot_hold_are_refused(notes: Any, tmp_path: Path) -> None:
     with pytest.raises((TypeError, ValueError), match="notes must be"):
         gpssl.save(small().fit(X), tmp_path / "model.gpssl", notes=notes)

@@ -15,7 +15,8 @@ def _for_people(text: str) -> str:
     found = INDUCING.match(text)
     if found is None:
         return text
-    return f"{found[1]} inducing points leave {found[2]} of the prior variance open: --max-inducing {2 * int(found[1])} would follow the rows better."
+    advice = f"--max-inducing {2 * int(found[1])} would follow the rows better"
+    return f"{found[1]} inducing points leave {found[2]} of the prior variance open: {advice}."
 
 
 @contextmanager

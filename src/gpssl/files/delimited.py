@@ -65,17 +65,20 @@ class DelimitedFile:
 
         def leave_out(row: Any) -> str:
             bad.append((row.number + self.dialect.skipped_lines, f"{row.actual_columns} cells instead of {row.expected_columns}"))
-            if row.text.count("\n") > UNCLOSED_LINES:
-                raise self._unclosed(bad[-1][0])
-            return "skip"
+            return "error" if row.text.count("\n") > UNCLOSED_LINES else "skip"
 
         n_rows, last = 0, None
         with as_sentence(self.path), open_bytes(self.path)[0] as stream:
-            for batch in csv.open_csv(stream, *_options(self.dialect, self.names, names, leave_out)):
-                n_rows += batch.num_rows
-                if batch.num_rows:
-                    yield batch
-                    last = batch
+            try:
+                for batch in csv.open_csv(stream, *_options(self.dialect, self.names, names, leave_out)):
+                    n_rows += batch.num_rows
+                    if batch.num_rows:
+                        yield batch
+                        last = batch
+            except pa.ArrowInvalid as error:
+                if not bad or "Expected" not in str(error):
+                    raise
+                raise self._unclosed(bad[-1][0]) from error
         self._check_last_row(last, n_rows)
         self._judge(bad, n_rows)
 

@@ -1,0 +1,71 @@
+"""The command on slices of tissue: AnnData in, AnnData or a table out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anndata
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from gpssl.cli import app
+from gpssl.spatial import simulate, simulate_reference
+
+
+def run(*arguments: Any) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def done(*arguments: Any) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def tissue(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A slice of which the purer spots have a label."""
+    adata = simulate(simulate_reference(), shape=(12, 12), cells_per_spot=30, random_state=0)
+    adata.obs["known"] = adata.obs["cell_type"].where(adata.obs["purity"] > 0.6)
+    path = tmp_path_factory.mktemp("tissue") / "slice.h5ad"
+    adata.write_h5ad(path)
+    return path
+
+
+def test_embed_adds_fields_that_transform_finds_again(tissue: Path, tmp_path: Path) -> None:
+    out = tmp_path / "embedded.h5ad"
+    assert "144 rows, 10 dimensions" in done("embed", tissue, "-o", out)
+    adata = anndata.read_h5ad(out)
+    assert adata.obsm["X_gpssl"].shape == (144, 10)
+    done("transform", tmp_path / "embedded.gpssl", out, "-o", tmp_path / "again.csv", "--only-new", "--draws", "2")
+    again = pd.read_csv(tmp_path / "again.csv")
+    assert again.shape == (144, 20 + 20)
+    assert again["gpssl_1"].to_numpy() == pytest.approx(adata.obsm["X_gpssl"][:, 0], abs=1e-8)
+    elsewhere = run("transform", tmp_path / "embedded.gpssl", tissue, "-o", tmp_path / "no.csv")
+    assert "a model of tissue belongs to the slices that it was learnt from" in elsewhere.output
+    assert elsewhere.exit_code == 1
+
+
+def test_label_and_report_show_spots_where_they_are(tissue: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labelled.h5ad"
+    result = json.loads(done("label", tissue, "-t", "known", "-o", out, "--max-risk", "0.3", "--draws", "10", "--json"))
+    adata = anndata.read_h5ad(out)
+    is_open = adata.obs["known"].isna()
+    assert result["n_predicted"] == is_open.sum()
+    assert adata.obs.loc[is_open, "known_predicted"].notna().all()
+    assert adata.obs.loc[~is_open, "known_predicted"].isna().all()
+    assert adata.obs.loc[is_open, "known_abstain"].sum() == result["n_abstained"]
+    done("report", tmp_path / "labelled.gpssl", out, "--no-rivals")
+    assert "place on the tissue" in (tmp_path / "labelled.html").read_text()
+
+
+def test_sentences(tissue: Path, tmp_path: Path) -> None:
+    assert "has no column 'typ' in obs; it has 'cell_type'" in run("label", tissue, "-t", "typ", "-o", tmp_path / "out.csv").output
+    broken = tmp_path / "broken.h5ad"
+    broken.write_bytes(b"nothing")
+    assert "cannot be read as AnnData" in run("embed", broken, "-o", tmp_path / "out.csv").output
+    assert "There is no file" in run("embed", tmp_path / "none.h5ad", "-o", tmp_path / "out.csv").output
+    assert "leave out --alike" in run("embed", tissue, "-o", tmp_path / "out.h5ad", "--alike", "neighbours").output
