@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # for readers of the source only: at run time `__getattr__` d
     from . import baselines as baselines
     from . import calibration, downstream, inference, kernels, selection, selective
     from . import datasets as datasets
+    from . import io as io
     from . import plots as plots
     from . import sources as sources
     from . import spatial as spatial
