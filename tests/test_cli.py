@@ -276,7 +276,7 @@ def test_compare_ends_with_a_recommendation(tmp_path: Path) -> None:
 
 def test_compare_of_numbers_for_scripts(tmp_path: Path) -> None:
     table = written(prices(), tmp_path / "prices.csv")
-    result = json.loads(done("compare", table, "-t", "price", "--splits", "2", "--json", *FEW))
+    result = json.loads(run("compare", table, "-t", "price", "--splits", "2", "--json", *FEW).stdout)
     assert set(result["scores"]) == {"columns themselves", "kernel PCA", "VICReg", "GP prior", "GPSSL-mean", "GPSSL-full"}
     assert set(result["differences"]) == set(result["scores"]) - {"GPSSL-full"}
     assert set(result["scores"]["GPSSL-full"]) == {"RMSE", "NLL", "coverage"}

@@ -14,12 +14,12 @@ from sklearn.base import clone
 from ..experiments.methods import Model
 from ..experiments.protocol import probabilities_of, score_classification, score_regression
 from ..experiments.splits import split_seed
-from ..experiments.statistics import HIGHER_IS_BETTER, Estimate, corrected_p_value, holm
+from ..experiments.statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
 from ..progress import Progress
 from .contest import MAX_ROWS, at_most, choose, divide, take
 from .labelling import check_labels
 from .notes import noting
-from .recommending import recommend
+from .recommending import FEW_SPLITS, Basis, deciding_scores, recommend
 from .rivals import FULL, RIVALS, Rows
 from .settings import Settings
 from .subject import Labelled, Subject, Target
@@ -34,8 +34,10 @@ class Difference:
     """Of a method to GPSSL-full, over splits."""
 
     mean: float
+    error: float
+    """Standard error, corrected for the rows that splits share."""
     p_value: float
-    """Of the corrected resampled t-test, with Holm's correction over the methods."""
+    """Of the corrected resampled t-test, with Holm's correction over the methods; of the two scores that decide, over both."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,11 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
         records = _run(candidates, labelled, target, splits)
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
-    differences = _differences(scores, splits)
+    numeric = target.kind == "number"
+    ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
+    differences = differences_from(scores, ratio, deciding_scores(numeric=numeric))
+    if n_splits < FEW_SPLITS:
+        subject.notes.append(f"{n_splits} splits decide little: with fewer than {FEW_SPLITS}, hardly any difference is significant.")
     return Comparison(
         target=target.name,
         kind=target.kind,
@@ -88,7 +94,7 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
         differences=differences,
         settings={method: record.settings for method, record in records.items() if record.settings},
         left_out=left_out,
-        recommendation=recommend(estimates, differences, numeric=target.kind == "number", alike=settings.alike),
+        recommendation=recommend(estimates, differences, Basis(n_splits, len(labelled.y)), numeric=numeric, alike=settings.alike),
         notes=subject.notes,
     )
 
@@ -147,16 +153,18 @@ def _splits(labelled: Labelled, target: Target, n_splits: int, seed: int) -> lis
     return [_Split(training, test, s) for (training, test), s in zip(parts, seeds, strict=True)]
 
 
-def _differences(scores: Mapping[str, Mapping[str, Array]], splits: list[_Split]) -> dict[str, dict[str, Difference]]:
-    """GPSSL-full minus each other method, for scores that have a direction."""
+def differences_from(
+    scores: Mapping[str, Mapping[str, Array]], test_to_training: float, deciding: tuple[str, ...]
+) -> dict[str, dict[str, Difference]]:
+    """GPSSL-full minus each other method, for scores that have a direction. Those that decide are one family of tests, as any may tell."""
     others = [method for method in scores if method != FULL]
-    ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
     found: dict[str, dict[str, Difference]] = {method: {} for method in others}
-    for name in (name for name in scores[FULL] if name in HIGHER_IS_BETTER):
-        values = [scores[FULL][name] - scores[method][name] for method in others]
-        p_values = holm([corrected_p_value(difference, ratio) for difference in values])
-        for method, difference, p_value in zip(others, values, p_values, strict=True):
-            found[method][name] = Difference(float(difference.mean()), p_value)
+    further = [(name,) for name in scores[FULL] if name in HIGHER_IS_BETTER and name not in deciding]
+    for family in (deciding, *further):
+        tests = [(method, name, scores[FULL][name] - scores[method][name]) for name in family for method in others]
+        p_values = holm([corrected_p_value(values, test_to_training) for _, _, values in tests])
+        for (method, name, values), p_value in zip(tests, p_values, strict=True):
+            found[method][name] = Difference(float(values.round(12).mean()), corrected_error(values, test_to_training), p_value)
     return found
 
 
