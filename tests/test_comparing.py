@@ -1,0 +1,83 @@
+"""Comparisons on a person's own table: who sees which rows and labels, what is left out, and how it is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpssl.cli.console import show_table
+from gpssl.cli.showing import show_compared
+from gpssl.commands.comparing import Comparison, Difference, compare, differences_from
+from gpssl.commands.opening import open_subject
+from gpssl.commands.rivals import FULL, PRIOR, RAW
+from gpssl.commands.settings import Settings
+from gpssl.experiments.statistics import Estimate, corrected_p_value, holm
+from people import two_groups, written
+
+FEW = Settings(n_draws=5, max_inducing=64)
+
+
+@pytest.fixture(autouse=True)
+def without_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take long, and are tested elsewhere."""
+    monkeypatch.delitem(__import__("gpssl.commands.rivals", fromlist=["RIVALS"]).RIVALS, "VICReg")
+
+
+def compared(table: Path, target: str = "kind", *, n_splits: int = 2, **options: Any) -> Comparison:
+    return compare(open_subject(table, target=target, **options), FEW, n_splits)
+
+
+# How it is shown
+
+
+def test_names_of_columns_are_not_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table("[/x]: a title " + "that is long " * 20, ["[/x]", "b"], [["[bold]a[/bold]", ":smile:"], ["[/]", r"\["]])
+    title, *lines = capsys.readouterr().out.splitlines()
+    assert title == "[/x]: a title " + "that is long " * 20
+    assert [line.split() for line in lines] == [["[/x]", "b"], ["[bold]a[/bold]", ":smile:"], ["[/]", r"\["]]
+
+
+def test_comparison_of_a_target_with_brackets_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("accuracy", "ROC AUC", "AURC", "log loss", "ECE")
+    result = Comparison(
+        target="[/x]",
+        kind="class",
+        n_rows=30,
+        n_labelled=20,
+        n_splits=2,
+        scores={method: dict.fromkeys(names, Estimate(0.5, 0.1)) for method in (RAW, FULL)},
+        differences={RAW: dict.fromkeys(names, Difference(0.0, 0.1, 1.0))},
+        settings={},
+        left_out={"VICReg": "It needs [nn]."},
+        recommendation="You do not need this.",
+        notes=[],
+    )
+    show_compared(result, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "[/x]: 30 rows, 20 labels, 2 splits (± standard error)"
+    assert "Left out: VICReg. It needs [nn]." in lines
+    assert any(line.endswith("several methods, accuracy and AURC together, log loss by itself") for line in lines)
+
+
+# Tests
+
+
+def test_scores_that_decide_are_corrected_together() -> None:
+    rng = np.random.default_rng(0)
+    scores = {method: {name: rng.normal(size=20) for name in ("accuracy", "AURC", "log loss", "coverage")} for method in (FULL, RAW, PRIOR)}
+    found = differences_from(scores, 0.4, ("accuracy", "AURC"))
+    plain = {(m, s): corrected_p_value(scores[FULL][s] - scores[m][s], 0.4) for s in ("accuracy", "AURC", "log loss") for m in (RAW, PRIOR)}
+    together = holm([plain[method, score] for method, score in plain if score != "log loss"])
+    apart = holm([plain[method, "log loss"] for method in (RAW, PRIOR)])
+    assert [found[m][s].p_value for m, s in plain] == pytest.approx([*together, *apart])
+    assert found[RAW]["accuracy"].mean == pytest.approx((scores[FULL]["accuracy"] - scores[RAW]["accuracy"]).mean())
+    assert set(found[RAW]) == {"accuracy", "AURC", "log loss"}
+
+
+def test_few_splits_are_noted(tmp_path: Path) -> None:
+    table = written(two_groups(50, 30), tmp_path / "things.csv")
+    assert any(note.startswith("2 splits decide little") for note in compared(table).notes)
+    assert not any("decide little" in note for note in compared(table, n_splits=10).notes)
