@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from gpssl.cli.console import show_table
 from gpssl.cli.showing import show_compared
 from gpssl.commands.comparing import Comparison, Difference, compare, differences_from
+from gpssl.commands.contest import at_most, choose, divide
 from gpssl.commands.opening import open_subject
 from gpssl.commands.rivals import FULL, PRIOR, RAW
 from gpssl.commands.settings import Settings
+from gpssl.commands.subject import Labelled, Subject
+from gpssl.experiments.methods import Model
 from gpssl.experiments.statistics import Estimate, corrected_p_value, holm
 from people import two_groups, written
 
@@ -81,3 +85,64 @@ def test_few_splits_are_noted(tmp_path: Path) -> None:
     table = written(two_groups(50, 30), tmp_path / "things.csv")
     assert any(note.startswith("2 splits decide little") for note in compared(table).notes)
     assert not any("decide little" in note for note in compared(table, n_splits=10).notes)
+
+
+# Who sees which rows
+
+
+def labelled_groups(y: list[str], groups: list[str]) -> Labelled:
+    return Labelled(np.arange(len(y)), np.arange(len(y))[:, None], np.array(y), np.array(groups))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_group_is_on_both_sides_and_no_class_is_judged_that_was_not_trained_on(seed: int) -> None:
+    labelled = labelled_groups(["a", "b", "only here"] + 9 * ["a", "b"], ["one"] * 3 + [f"{place // 2}" for place in range(18)])
+    training, judged = divide(labelled, 0.3, np.random.default_rng(seed), stratify=True)
+    assert labelled.groups is not None
+    assert not set(labelled.groups[training]) & set(labelled.groups[judged])
+    assert set(labelled.y[judged]) <= set(labelled.y[training])
+    assert len(judged) == 6
+    assert (2 in training) == (0 in training)
+
+
+def test_a_single_group_cannot_be_divided() -> None:
+    training, judged = divide(labelled_groups(["a", "b"], ["one", "one"]), 0.3, np.random.default_rng(0), stratify=False)
+    assert (len(training), len(judged)) == (2, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_settings_stay_where_labels_cannot_choose(seed: int) -> None:
+    labelled = labelled_groups(["a"] * 20 + ["a", "b"] * 5, ["one"] * 20 + ["two"] * 10)  # held out, the second leaves one class
+    models = [Model({"place": place}, LogisticRegression()) for place in range(2)]
+    assert choose(models, labelled, np.arange(30), seed, regression=False) is models[0]
+
+
+def test_groups_that_leave_one_class_get_a_sentence(tmp_path: Path) -> None:
+    frame = two_groups(60, 60)
+    frame["group"] = frame["kind"]
+    with pytest.raises(ValueError, match="in more groups"):
+        compared(written(frame, tmp_path / "things.csv"), group="group")
+
+
+def subject_of(n_rows: int, n_labels: int, path: Path) -> Subject:
+    return open_subject(written(two_groups(n_rows, n_labels), path), target="kind")
+
+
+def test_all_labels_are_used_where_all_rows_are(tmp_path: Path) -> None:
+    subject = subject_of(60, 50, tmp_path / "things.csv")
+    notes = list(subject.notes)
+    rows, labelled = at_most(subject, subject.labelled(), 60, 0)
+    assert (len(rows), len(labelled.y)) == (60, 50)
+    assert subject.notes == notes
+
+
+@pytest.mark.parametrize(("n_labels", "kept"), [(55, 20), (10, 10)])
+def test_part_of_a_large_table_holds_its_labelled_rows_and_is_noted(n_labels: int, kept: int, tmp_path: Path) -> None:
+    subject = subject_of(60, n_labels, tmp_path / "things.csv")
+    all_labelled = subject.labelled()
+    rows, labelled = at_most(subject, all_labelled, 40, 0)
+    assert (len(rows), len(labelled.y)) == (40, kept)
+    assert f"Compared on 40 of 60 rows, with {kept} of {n_labels} labels." in subject.notes
+    assert set(labelled.rows["size"]) <= set(rows["size"])
+    known = dict(zip(all_labelled.places, all_labelled.y, strict=True))
+    assert [known[place] for place in labelled.places] == list(labelled.y)

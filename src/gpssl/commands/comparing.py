@@ -16,7 +16,7 @@ from ..experiments.protocol import probabilities_of, score_classification, score
 from ..experiments.splits import split_seed
 from ..experiments.statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
 from ..progress import Progress
-from .contest import MAX_ROWS, at_most, choose, divide, take
+from .contest import MAX_ROWS, at_most, can_train, choose, divide, take
 from .labelling import check_labels
 from .notes import noting
 from .recommending import FEW_SPLITS, Basis, deciding_scores, recommend
@@ -144,8 +144,9 @@ def _run(candidates: Mapping[str, list[Model]], labelled: Labelled, target: Targ
 
 def _splits(labelled: Labelled, target: Target, n_splits: int, seed: int) -> list[_Split]:
     seeds = [split_seed(seed, number) for number in range(n_splits)]
-    parts = [divide(labelled, TEST_SHARE, np.random.default_rng(s), stratify=target.kind == "class") for s in seeds]
-    if any(len(test) == 0 or len(training) < 2 for training, test in parts):
+    numeric = target.kind == "number"
+    parts = [divide(labelled, TEST_SHARE, np.random.default_rng(s), stratify=not numeric) for s in seeds]
+    if any(len(test) == 0 or not can_train(labelled.y[training], regression=numeric) for training, test in parts):
         raise ValueError(
             f"{len(labelled.y)} labels are too few to compare on: each split trains on some and judges by others. Label more rows"
             f"{'' if labelled.groups is None else ', in more groups'}."
