@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from gpssl.cli.console import show_table
 from gpssl.cli.showing import show_compared
 from gpssl.commands.comparing import Comparison, Difference, compare, differences_from
 from gpssl.commands.contest import at_most, choose, divide
 from gpssl.commands.opening import open_subject
-from gpssl.commands.rivals import FULL, PRIOR, RAW
+from gpssl.commands.rivals import FULL, MEAN, PRIOR, RAW, RIVALS, Rows, numbers_from
 from gpssl.commands.settings import Settings
 from gpssl.commands.subject import Labelled, Subject
 from gpssl.experiments.methods import Model
@@ -27,7 +29,7 @@ FEW = Settings(n_draws=5, max_inducing=64)
 @pytest.fixture(autouse=True)
 def without_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     """They take long, and are tested elsewhere."""
-    monkeypatch.delitem(__import__("gpssl.commands.rivals", fromlist=["RIVALS"]).RIVALS, "VICReg")
+    monkeypatch.delitem(RIVALS, "VICReg")
 
 
 def compared(table: Path, target: str = "kind", *, n_splits: int = 2, **options: Any) -> Comparison:
@@ -146,3 +148,67 @@ def test_part_of_a_large_table_holds_its_labelled_rows_and_is_noted(n_labels: in
     assert set(labelled.rows["size"]) <= set(rows["size"])
     known = dict(zip(all_labelled.places, all_labelled.y, strict=True))
     assert [known[place] for place in labelled.places] == list(labelled.y)
+
+
+# The methods
+
+
+@pytest.mark.parametrize("n_stones", [2, 3, 6])
+def test_many_columns_and_few_labels_are_compared(n_stones: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(24, 101)), columns=[f"x{place}" for place in range(101)])
+    frame["kind"] = ["stone"] * n_stones + ["flower"] * (24 - n_stones)
+    scores = compared(written(frame, tmp_path / "things.csv")).scores
+    assert 0 <= scores[RAW]["accuracy"].mean <= 1
+
+
+def _cannot(rows: Rows) -> list[Model]:
+    raise ValueError(f"It cannot be made in {rows.n_components} dimensions.")
+
+
+def _cannot_learn(_rows: Rows) -> list[Model]:
+    return [Model({}, PoissonRegressor(alpha=-1.0))]
+
+
+@pytest.mark.parametrize("rival", [_cannot, _cannot_learn])
+def test_rivals_that_cannot_be_run_are_left_out_with_the_reason(rival: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = written(two_groups(50, 30), tmp_path / "things.csv")
+    monkeypatch.setitem(RIVALS, PRIOR, rival)
+    result = compared(table)
+    assert set(result.left_out) == {PRIOR}
+    assert len(result.left_out[PRIOR]) > 20
+    assert PRIOR not in result.scores
+    assert PRIOR not in result.differences
+    monkeypatch.setitem(RIVALS, RAW, rival)
+    with pytest.raises(ValueError, match=r"dimensions|alpha|could not convert"):
+        compared(table)
+
+
+@pytest.mark.parametrize(("kind", "n_components"), [("table", 5), ("tissue", 10)])
+def test_each_kind_of_subject_has_its_dimensions(kind: Any, n_components: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RIVALS, PRIOR, _cannot)
+    subject = subject_of(50, 30, tmp_path / "things.csv")
+    subject.kind = kind
+    assert compare(subject, FEW, 2).left_out == {PRIOR: f"It cannot be made in {n_components} dimensions."}
+
+
+def test_mean_and_draws_are_of_the_same_functions() -> None:
+    rows = Rows(np.random.default_rng(0).normal(size=(30, 2)), RBF(), FEW, regression=False)
+    mean, full = (RIVALS[method](rows) for method in (MEAN, FULL))
+    assert [model.settings for model in mean] == [model.settings for model in full]
+    for one, other in zip(mean, full, strict=True):
+        assert one.estimator.representation.estimator is other.estimator.representation.estimator
+
+
+def test_columns_themselves_tell_gaps() -> None:
+    frame = pd.DataFrame({"gaps": [1.0, np.nan, 3.0, np.nan], "whole": [1.0, 2.0, 3.0, 4.0], "empty": [np.nan] * 4, "text": list("abab")})
+    frame["day"] = pd.to_datetime(["2020-01-01", None, "2020-01-03", "2020-01-04"])
+    encoder = numbers_from(frame).fit(frame)
+    values = encoder.transform(frame)
+    is_gap = frame["gaps"].isna().to_numpy() * 2.0 - 1
+    assert any(np.allclose(column, is_gap) for column in values.T)
+    assert np.isfinite(values).all()
+    new = frame.assign(whole=np.nan)  # a gap where there was none
+    assert encoder.transform(new).shape == values.shape
+    plain = np.array([[1.0, np.nan], [2.0, 1.0], [3.0, 4.0]])
+    assert numbers_from(plain).fit_transform(plain).shape == (3, 3)

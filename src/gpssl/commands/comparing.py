@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,13 +20,17 @@ from .contest import MAX_ROWS, at_most, can_train, choose, divide, take
 from .labelling import check_labels
 from .notes import noting
 from .recommending import FEW_SPLITS, Basis, deciding_scores, recommend
-from .rivals import FULL, RIVALS, Rows
+from .rivals import FULL, RAW, RIVALS, Rows
 from .settings import Settings
 from .subject import Labelled, Subject, Target
 
 Array = NDArray[np.float64]
 
 TEST_SHARE = 0.3
+N_COMPONENTS = {"table": 5, "tissue": 10}
+"""As `gpssl embed` and `gpssl label` have them."""
+NEEDED = (RAW, FULL)
+"""Without these there is no comparison; others that cannot be run are left out."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,10 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
     with noting(subject.notes):
         kernel = subject.kernel(settings)
         rows, labelled = at_most(subject, subject.labelled(), max_rows, settings.seed)
+        of_kind = replace(settings, n_components=settings.n_components or N_COMPONENTS[subject.kind])
         splits = _splits(labelled, target, n_splits, settings.seed)
-        candidates, left_out = _candidates(Rows(rows, kernel, settings, target.kind == "number"))
-        records = _run(candidates, labelled, target, splits)
+        candidates, left_out = _candidates(Rows(rows, kernel, of_kind, target.kind == "number"))
+        records = _run(candidates, labelled, target, splits, left_out)
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
     numeric = target.kind == "number"
@@ -107,7 +112,9 @@ def _candidates(rows: Rows) -> tuple[dict[str, list[Model]], dict[str, str]]:
     for method, build in RIVALS.items():
         try:
             found[method] = build(rows)
-        except ImportError as error:
+        except (ImportError, ValueError) as error:
+            if method in NEEDED:
+                raise
             left_out[method] = str(error)
         progress.advance(1)
     progress.finish()
@@ -119,27 +126,38 @@ class _Record(NamedTuple):
     settings: dict[str, int]
 
 
-def _run(candidates: Mapping[str, list[Model]], labelled: Labelled, target: Target, splits: list[_Split]) -> dict[str, _Record]:
-    """All methods on all splits."""
-    classes = np.unique(labelled.y)
+def _run(
+    candidates: Mapping[str, list[Model]], labelled: Labelled, target: Target, splits: list[_Split], left_out: dict[str, str]
+) -> dict[str, _Record]:
+    """All methods on all splits. Those that cannot learn from these labels are added to `left_out`, with the reason."""
     records: dict[str, _Record] = {}
     progress = Progress("comparison", len(candidates) * len(splits), enabled=False, unit="fits")
     for method, models in candidates.items():
-        scores, chosen = [], Counter[str]()
-        for split in splits:
-            training, test = (take(labelled, rows) for rows in (split.training, split.test))
-            model = choose(models, labelled, split.training, split.seed, regression=target.kind == "number")
-            if len(models) > 1:
-                chosen[_text(model.settings)] += 1
-            fitted = clone(model.estimator).fit(*training)
-            if target.kind == "number":
-                scores.append(score_regression(test.y, fitted, test.X))
-            else:
-                scores.append(score_classification(test.y, probabilities_of(fitted, test.X, classes), classes))
-            progress.advance(1)
-        records[method] = _Record(scores, dict(chosen.most_common()))
+        try:
+            records[method] = _run_one(models, labelled, target, splits, progress)
+        except ValueError as error:
+            if method in NEEDED:
+                raise
+            left_out[method] = str(error)
     progress.finish()
     return records
+
+
+def _run_one(models: list[Model], labelled: Labelled, target: Target, splits: list[_Split], progress: Progress) -> _Record:
+    classes = np.unique(labelled.y)
+    scores, chosen = [], Counter[str]()
+    for split in splits:
+        training, test = (take(labelled, rows) for rows in (split.training, split.test))
+        model = choose(models, labelled, split.training, split.seed, regression=target.kind == "number")
+        if len(models) > 1:
+            chosen[_text(model.settings)] += 1
+        fitted = clone(model.estimator).fit(*training)
+        if target.kind == "number":
+            scores.append(score_regression(test.y, fitted, test.X))
+        else:
+            scores.append(score_classification(test.y, probabilities_of(fitted, test.X, classes), classes))
+        progress.advance(1)
+    return _Record(scores, dict(chosen.most_common()))
 
 
 def _splits(labelled: Labelled, target: Target, n_splits: int, seed: int) -> list[_Split]:

@@ -85,7 +85,8 @@ def corrected_p_value(differences: ArrayLike, test_to_training: float) -> float:
 
 def _rounded(differences: ArrayLike) -> Array:
     """Accuracies are multiples of one over the rows: differences that are equal must not differ by their rounding errors."""
-    return np.round(np.asarray(differences, dtype=np.float64), 12)
+    values: Array = np.asarray(differences, dtype=np.float64)
+    return values.round(12)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
