@@ -38,12 +38,12 @@ def class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
     )
 
 
-def number_charts(held_out: Mapping[str, HeldOutNumbers], unit: str) -> tuple[Chart, Chart]:
+def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]:
     """Root mean squared error against coverage, and how often intervals hold."""
     risks = [_thinned(name, number_curve(h)) for name, h in held_out.items()]
     holds = [NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])) for name, h in held_out.items()]
     return (
-        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", unit, explanation=RISK_WORDS),
+        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit="", explanation=RISK_WORDS),
         Chart(holds, "probability of the interval", "share of numbers within it", explanation=INTERVAL_WORDS),
     )
 
@@ -92,7 +92,7 @@ def class_risks(held_out: HeldOutClasses) -> RiskTable:
     )
 
 
-def number_risks(held_out: HeldOutNumbers, unit: str) -> RiskTable:
+def number_risks(held_out: HeldOutNumbers) -> RiskTable:
     """Errors between that of the surest tenth and that of all."""
     curve = number_curve(held_out)
     surest = float(curve.risk[np.searchsorted(curve.coverage, 0.1)])
@@ -102,7 +102,7 @@ def number_risks(held_out: HeldOutNumbers, unit: str) -> RiskTable:
     squares = (held_out.y - held_out.mean) ** 2
     promise = _promise("on average", thresholds, -held_out.std, squares, NUMBER_WORDS)
     root = Promise(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
-    return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit=unit, start=N_TARGETS - 1)
+    return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
 
 
 def _certain_threshold(held_out: HeldOutClasses, target: float) -> float:
