@@ -13,7 +13,7 @@ from gpssl.experiments.comparison import Scores, paired_tests_table, ranks_table
 from gpssl.experiments.figures import average_curve
 from gpssl.experiments.ledger import Record
 from gpssl.experiments.markdown import fill, table
-from gpssl.experiments.statistics import Estimate, average_ranks, corrected_p_value, holm, paired_p_value
+from gpssl.experiments.statistics import Estimate, average_ranks, corrected_error, corrected_p_value, holm, paired_p_value
 from gpssl.selective import risk_coverage_curve
 
 Array = NDArray[np.float64]
@@ -143,4 +143,17 @@ def test_corrected_test_is_the_plain_one_without_shared_rows_and_more_careful_wi
     np.testing.assert_allclose(corrected_p_value(differences, 3 / 7), wider, rtol=1e-12)
     assert corrected_p_value(differences, 3 / 7) > plain
     assert corrected_p_value([0.0, 0.0, 0.0], 0.4) == corrected_p_value([0.3], 0.4) == 1.0
-    assert corrected_p_value([0.1, 0.1, 0.1], 0.4) < 1e-12
+
+
+def test_few_equal_differences_are_not_certain() -> None:
+    # of n differences of the same sign, the sign test says 2 / 2^n
+    assert corrected_p_value([0.1, 0.1], 0.4) == 0.5
+    assert corrected_p_value([-0.1] * 5, 0.4) == corrected_p_value([0.1, 0.1 + 1e-9, 0.1, 0.1, 0.1], 0.4) == 2 / 2**5
+    assert corrected_p_value([0.1] * 20, 0.4) < 1e-5
+
+
+def test_corrected_error_is_wider_by_the_shared_rows() -> None:
+    assert corrected_error([1.0, 2.0, 3.0], 0.0) == pytest.approx(Estimate.of([1.0, 2.0, 3.0]).error)
+    assert corrected_error([1.0, 2.0, 3.0], 0.5) == pytest.approx(np.sqrt(1 / 3 + 0.5))
+    assert corrected_error([0.1 + 0.2, 0.3], 0.5) == 0.0
+    assert np.isnan(corrected_error([1.0], 0.5))

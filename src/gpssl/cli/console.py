@@ -110,17 +110,19 @@ def show_facts(title: str, facts: Mapping[str, str]) -> None:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows of texts, the first column to the left and the others to the right."""
+    """A title on a line of its own, and rows of texts, the first column to the left and the others to the right."""
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    typer.echo(title)  # as long as it is: within the table it would be wrapped to its width
+    table = Table(box=None, pad_edge=False)
     for place, name in enumerate(columns):
         table.add_column(name, justify="left" if place == 0 else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
+        table.add_row(*row)
     # A pipe has no width: lines there are as long as they are.
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+    # Names of a person's columns are not markup.
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False, emoji=False).print(table)
 
 
 @contextmanager

@@ -145,7 +145,8 @@ def compare(
     """Is it worth it here? The paper's methods on your table: the columns themselves, kernel PCA, VICReg, the GP prior, GPSSL.
 
     Every row trains the representations, without its label. On each random split the same heads are trained and
-    judged; methods with several settings choose by a fifth of the labels that they train on.
+    judged; only the columns themselves, if they are more than 100, get logistic regression with a cross-validated
+    penalty. Methods with several settings choose by a fifth of the labels that they train on.
     """
     with progress_bars():
         from ..commands.comparing import compare as run

@@ -109,8 +109,9 @@ def show_compared(result: Comparison, as_json: bool) -> None:
     typer.echo()
     tested = names[:2] if result.kind == "number" else (names[0], "AURC", "log loss")
     differences = [[f"against {method}", *(_difference(row[name]) for name in tested)] for method, row in result.differences.items()]
+    families = f"several methods, {tested[0]} and {tested[1]} together{f', {tested[2]} by itself' if len(tested) > 2 else ''}"
     show_table(
-        "GPSSL-full minus the other; * is significant at 5 %, corrected for shared rows and several tests", ["", *tested], differences
+        f"GPSSL-full minus the other; * is significant at 5 %, corrected for shared rows and for {families}", ["", *tested], differences
     )
     for method, reason in result.left_out.items():
         typer.echo(f"Left out: {method}. {reason}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,19 +14,23 @@ from sklearn.base import clone
 from ..experiments.methods import Model
 from ..experiments.protocol import probabilities_of, score_classification, score_regression
 from ..experiments.splits import split_seed
-from ..experiments.statistics import HIGHER_IS_BETTER, Estimate, corrected_p_value, holm
+from ..experiments.statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
 from ..progress import Progress
-from .contest import MAX_ROWS, at_most, choose, divide, take
+from .contest import MAX_ROWS, at_most, can_train, choose, divide, take
 from .expecting import check_labels
 from .notes import noting
-from .recommending import recommend
-from .rivals import FULL, RIVALS, Rows
+from .recommending import FEW_SPLITS, Basis, deciding_scores, recommend
+from .rivals import FULL, RAW, RIVALS, Rows
 from .settings import Settings
 from .subject import Labelled, Subject, Target
 
 Array = NDArray[np.float64]
 
 TEST_SHARE = 0.3
+N_COMPONENTS = {"table": 5, "tissue": 10}
+"""As `gpssl embed` and `gpssl label` have them."""
+NEEDED = (RAW, FULL)
+"""Without these there is no comparison; others that cannot be run are left out."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,10 @@ class Difference:
     """Of a method to GPSSL-full, over splits."""
 
     mean: float
+    error: float
+    """Standard error, corrected for the rows that splits share."""
     p_value: float
-    """Of the corrected resampled t-test, with Holm's correction over the methods."""
+    """Of the corrected resampled t-test, with Holm's correction over the methods; of the two scores that decide, over both."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +78,17 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
     with noting(subject.notes):
         kernel = subject.kernel(settings)
         rows, labelled = at_most(subject, subject.labelled(), max_rows, settings.seed)
+        of_kind = replace(settings, n_components=settings.n_components or N_COMPONENTS[subject.kind])
         splits = _splits(labelled, target, n_splits, settings.seed)
-        candidates, left_out = _candidates(Rows(rows, kernel, settings, target.kind == "number"))
-        records = _run(candidates, labelled, target, splits)
+        candidates, left_out = _candidates(Rows(rows, kernel, of_kind, target.kind == "number"))
+        records = _run(candidates, labelled, target, splits, left_out)
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
-    differences = _differences(scores, splits)
+    numeric = target.kind == "number"
+    ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
+    differences = differences_from(scores, ratio, deciding_scores(numeric=numeric))
+    if n_splits < FEW_SPLITS:
+        subject.notes.append(f"{n_splits} splits decide little: with fewer than {FEW_SPLITS}, hardly any difference is significant.")
     return Comparison(
         target=target.name,
         kind=target.kind,
@@ -88,7 +99,7 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
         differences=differences,
         settings={method: record.settings for method, record in records.items() if record.settings},
         left_out=left_out,
-        recommendation=recommend(estimates, differences, numeric=target.kind == "number", alike=settings.alike),
+        recommendation=recommend(estimates, differences, Basis(n_splits, len(labelled.y)), numeric=numeric, alike=settings.alike),
         notes=subject.notes,
     )
 
@@ -101,7 +112,9 @@ def _candidates(rows: Rows) -> tuple[dict[str, list[Model]], dict[str, str]]:
     for method, build in RIVALS.items():
         try:
             found[method] = build(rows)
-        except ImportError as error:
+        except (ImportError, ValueError) as error:
+            if method in NEEDED:
+                raise
             left_out[method] = str(error)
         progress.advance(1)
     progress.finish()
@@ -113,33 +126,45 @@ class _Record(NamedTuple):
     settings: dict[str, int]
 
 
-def _run(candidates: Mapping[str, list[Model]], labelled: Labelled, target: Target, splits: list[_Split]) -> dict[str, _Record]:
-    """All methods on all splits."""
-    classes = np.unique(labelled.y)
+def _run(
+    candidates: Mapping[str, list[Model]], labelled: Labelled, target: Target, splits: list[_Split], left_out: dict[str, str]
+) -> dict[str, _Record]:
+    """All methods on all splits. Those that cannot learn from these labels are added to `left_out`, with the reason."""
     records: dict[str, _Record] = {}
     progress = Progress("comparison", len(candidates) * len(splits), unit="fits")
     for method, models in candidates.items():
-        scores, chosen = [], Counter[str]()
-        for split in splits:
-            training, test = (take(labelled, rows) for rows in (split.training, split.test))
-            model = choose(models, labelled, split.training, split.seed, regression=target.kind == "number")
-            if len(models) > 1:
-                chosen[_text(model.settings)] += 1
-            fitted = clone(model.estimator).fit(*training)
-            if target.kind == "number":
-                scores.append(score_regression(test.y, fitted, test.X))
-            else:
-                scores.append(score_classification(test.y, probabilities_of(fitted, test.X, classes), classes))
-            progress.advance(1)
-        records[method] = _Record(scores, dict(chosen.most_common()))
+        try:
+            records[method] = _run_one(models, labelled, target, splits, progress)
+        except ValueError as error:
+            if method in NEEDED:
+                raise
+            left_out[method] = str(error)
     progress.finish()
     return records
 
 
+def _run_one(models: list[Model], labelled: Labelled, target: Target, splits: list[_Split], progress: Progress) -> _Record:
+    classes = np.unique(labelled.y)
+    scores, chosen = [], Counter[str]()
+    for split in splits:
+        training, test = (take(labelled, rows) for rows in (split.training, split.test))
+        model = choose(models, labelled, split.training, split.seed, regression=target.kind == "number")
+        if len(models) > 1:
+            chosen[_text(model.settings)] += 1
+        fitted = clone(model.estimator).fit(*training)
+        if target.kind == "number":
+            scores.append(score_regression(test.y, fitted, test.X))
+        else:
+            scores.append(score_classification(test.y, probabilities_of(fitted, test.X, classes), classes))
+        progress.advance(1)
+    return _Record(scores, dict(chosen.most_common()))
+
+
 def _splits(labelled: Labelled, target: Target, n_splits: int, seed: int) -> list[_Split]:
     seeds = [split_seed(seed, number) for number in range(n_splits)]
-    parts = [divide(labelled, TEST_SHARE, np.random.default_rng(s), stratify=target.kind == "class") for s in seeds]
-    if any(len(test) == 0 or len(training) < 2 for training, test in parts):
+    numeric = target.kind == "number"
+    parts = [divide(labelled, TEST_SHARE, np.random.default_rng(s), stratify=not numeric) for s in seeds]
+    if any(len(test) == 0 or not can_train(labelled.y[training], regression=numeric) for training, test in parts):
         raise ValueError(
             f"{len(labelled.y)} labels are too few to compare on: each split trains on some and judges by others. Label more rows"
             f"{'' if labelled.groups is None else ', in more groups'}."
@@ -147,16 +172,18 @@ def _splits(labelled: Labelled, target: Target, n_splits: int, seed: int) -> lis
     return [_Split(training, test, s) for (training, test), s in zip(parts, seeds, strict=True)]
 
 
-def _differences(scores: Mapping[str, Mapping[str, Array]], splits: list[_Split]) -> dict[str, dict[str, Difference]]:
-    """GPSSL-full minus each other method, for scores that have a direction."""
+def differences_from(
+    scores: Mapping[str, Mapping[str, Array]], test_to_training: float, deciding: tuple[str, ...]
+) -> dict[str, dict[str, Difference]]:
+    """GPSSL-full minus each other method, for scores that have a direction. Those that decide are one family of tests, as any may tell."""
     others = [method for method in scores if method != FULL]
-    ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
     found: dict[str, dict[str, Difference]] = {method: {} for method in others}
-    for name in (name for name in scores[FULL] if name in HIGHER_IS_BETTER):
-        values = [scores[FULL][name] - scores[method][name] for method in others]
-        p_values = holm([corrected_p_value(difference, ratio) for difference in values])
-        for method, difference, p_value in zip(others, values, p_values, strict=True):
-            found[method][name] = Difference(float(difference.mean()), p_value)
+    further = [(name,) for name in scores[FULL] if name in HIGHER_IS_BETTER and name not in deciding]
+    for family in (deciding, *further):
+        tests = [(method, name, scores[FULL][name] - scores[method][name]) for name in family for method in others]
+        p_values = holm([corrected_p_value(values, test_to_training) for _, _, values in tests])
+        for (method, name, values), p_value in zip(tests, p_values, strict=True):
+            found[method][name] = Difference(float(values.round(12).mean()), corrected_error(values, test_to_training), p_value)
     return found
 
 

@@ -22,31 +22,41 @@ MAX_ROWS = 3000
 """Kernel PCA needs a matrix of rows by rows."""
 
 
+def at(labelled: Labelled, places: Places) -> Labelled:
+    """Some of the labelled rows, by their places among these."""
+    groups = None if labelled.groups is None else labelled.groups[places]
+    return Labelled(labelled.places[places], _safe_indexing(labelled.rows, places), labelled.y[places], groups)
+
+
+def take(labelled: Labelled, places: Places) -> LabelledRows:
+    """Rows and labels of some of the labelled rows, as models take them."""
+    some = at(labelled, places)
+    return LabelledRows(some.rows, some.y)
+
+
 def at_most(subject: Subject, labelled: Labelled, max_rows: int, seed: int) -> tuple[Any, Labelled]:
-    """All rows; of a large table a random part, in which labelled rows come first."""
+    """All rows, in the order of the file, and those with a label.
+
+    Of a table with more than `max_rows`, a random part, of which labelled rows are half at most; a note says so.
+    """
+    if subject.n_rows <= max_rows:
+        return subject.rows_at(np.arange(subject.n_rows)), labelled
     rng = np.random.default_rng(seed)
-    chosen = np.arange(len(labelled.y))
-    if len(chosen) > max_rows // 2:
-        chosen = np.sort(rng.choice(chosen, max_rows // 2, replace=False))
-    others = np.setdiff1d(np.arange(subject.n_rows), labelled.places)
-    unused = np.setdiff1d(labelled.places, labelled.places[chosen])
-    others = np.concatenate([others, unused])
-    n_others = min(len(others), max_rows - len(chosen))
-    if n_others < len(others):
-        others = rng.choice(others, n_others, replace=False)
-        subject.notes.append(f"Compared on {len(chosen) + n_others:,} of {subject.n_rows:,} rows, with {len(chosen):,} of the labels.")
-    rows = subject.rows_at(np.union1d(labelled.places[chosen], others))
-    groups = None if labelled.groups is None else labelled.groups[chosen]
-    return rows, Labelled(labelled.places[chosen], _safe_indexing(labelled.rows, chosen), labelled.y[chosen], groups)
+    n_labels = len(labelled.y)
+    chosen = np.sort(rng.choice(n_labels, min(n_labels, max_rows // 2), replace=False))
+    others = np.setdiff1d(np.arange(subject.n_rows), labelled.places[chosen])
+    others = rng.choice(others, max_rows - len(chosen), replace=False)
+    subject.notes.append(f"Compared on {max_rows:,} of {subject.n_rows:,} rows, with {len(chosen):,} of {n_labels:,} labels.")
+    return subject.rows_at(np.union1d(labelled.places[chosen], others)), at(labelled, chosen)
 
 
 def choose(models: list[Model], labelled: Labelled, places: Places, seed: int, *, regression: bool) -> Model:
-    """The candidate that is best on a fifth of these labels, trained on the others."""
+    """The candidate that is best on a fifth of these labels, trained on the others; the first where too few are left for either."""
     if len(models) == 1 or len(places) < FEWEST_TO_CHOOSE_BY:
         return models[0]
     rng = np.random.default_rng([seed, 1])
-    training, held_out = divide(_part(labelled, places), HELD_OUT_SHARE, rng, stratify=not regression)
-    if len(held_out) == 0:
+    training, held_out = divide(at(labelled, places), HELD_OUT_SHARE, rng, stratify=not regression)
+    if len(held_out) == 0 or not can_train(labelled.y[places[training]], regression=regression):
         return models[0]
     rows = [take(labelled, places[chosen]) for chosen in (training, held_out)]
     criterion = by_likelihood if regression else by_accuracy
@@ -54,24 +64,24 @@ def choose(models: list[Model], labelled: Labelled, places: Places, seed: int, *
     return models[max(range(len(models)), key=lambda place: validations[place])]
 
 
+def can_train(y: NDArray[Any], *, regression: bool) -> bool:
+    """Two numbers, or two classes, are the least that heads are trained on."""
+    return len(y) > 1 if regression else len(np.unique(y)) > 1
+
+
 def divide(labelled: Labelled, share: float, rng: np.random.Generator, *, stratify: bool) -> tuple[Places, Places]:
-    """Places to train on and places to judge by. Of each class, or of all, or of all groups, about this share is judged by."""
+    """Places to train on and places to judge by. Of each class, or of all, or of all groups, about this share is judged by.
+
+    No group is on both sides. Rows of a held-out group whose class no other group has are on neither: nothing can be said of a class that
+    is not trained on.
+    """
     if labelled.groups is not None:
         units = np.unique(labelled.groups)
-        judged = np.isin(labelled.groups, rng.permutation(units)[: max(1, round(share * len(units)))])
-        judged &= np.isin(labelled.y, labelled.y[~judged]) | (not stratify)  # nothing can be said of a class that is not trained on
-        return np.flatnonzero(~judged), np.flatnonzero(judged)
+        n_held_out = min(max(1, round(share * len(units))), len(units) - 1)
+        held_out = np.isin(labelled.groups, rng.permutation(units)[:n_held_out])
+        known = np.isin(labelled.y, labelled.y[~held_out]) | (not stratify)
+        return np.flatnonzero(~held_out), np.flatnonzero(held_out & known)
     strata = [np.flatnonzero(labelled.y == value) for value in np.unique(labelled.y)] if stratify else [np.arange(len(labelled.y))]
     test = [rng.permutation(rows)[: min(round(share * len(rows)), len(rows) - 1)] for rows in strata]
     judged = np.isin(np.arange(len(labelled.y)), np.concatenate(test))
     return np.flatnonzero(~judged), np.flatnonzero(judged)
-
-
-def _part(labelled: Labelled, rows: Places) -> Labelled:
-    groups = None if labelled.groups is None else labelled.groups[rows]
-    return Labelled(labelled.places[rows], None, labelled.y[rows], groups)
-
-
-def take(labelled: Labelled, rows: Places) -> LabelledRows:
-    """Some of the labelled rows."""
-    return LabelledRows(_safe_indexing(labelled.rows, rows), labelled.y[rows])

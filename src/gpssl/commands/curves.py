@@ -42,7 +42,7 @@ def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]
     risks = [_thinned(name, number_curve(h)) for name, h in held_out.items()]
     holds = [NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])) for name, h in held_out.items()]
     return (
-        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", "", explanation=RISK_WORDS),
+        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit="", explanation=RISK_WORDS),
         Chart(holds, "probability of the interval", "share of numbers within it", explanation=INTERVAL_WORDS),
     )
 
@@ -52,6 +52,17 @@ RISK_WORDS = (
     "stays low and rises late. From labels that were held out in turn."
 )
 RELIABILITY_WORDS = "Of the predictions made with a probability of 80 %, 80 % should be right: the closer to the diagonal, the better."
+AVERAGE_WORDS = (
+    "What cross-validation gives: about as many errors, more or fewer by chance. With few labels it is optimistic: the threshold is the "
+    "one that keeps most, chosen and judged by the same labels."
+)
+CONFIDENCE_WORDS = (
+    "Held in about 95 of 100 such tables, if the rows without a label are like those with one: stricter, and needs more labels. About, "
+    "since the threshold comes from models that were trained on a part of the labels each."
+)
+NUMBER_WORDS = (
+    "What cross-validation gives; no guarantee. With few labels it is optimistic: thresholds are chosen and judged by the same ones."
+)
 INTERVAL_WORDS = "An interval that should hold a number with a probability of 80 % should do so for 80 % of them."
 
 
@@ -73,16 +84,8 @@ def class_risks(held_out: HeldOutClasses) -> RiskTable:
     return RiskTable(
         targets=targets,
         promises=[
-            _promise(
-                "on average", average, certainty, wrong, "What cross-validation gives: about as many errors, more or fewer by chance."
-            ),
-            _promise(
-                f"with {percent(CONFIDENCE, 0)} confidence",
-                certain,
-                certainty,
-                wrong,
-                "Held in 95 of 100 such tables: stricter, and needs more labels.",
-            ),
+            _promise("on average", average, certainty, wrong, AVERAGE_WORDS),
+            _promise(f"with {percent(CONFIDENCE, 0)} confidence", certain, certainty, wrong, CONFIDENCE_WORDS),
         ],
         start=start,
     )
@@ -96,7 +99,7 @@ def number_risks(held_out: HeldOutNumbers) -> RiskTable:
     targets = np.linspace(lowest, float(curve.risk[-1]), N_TARGETS)
     thresholds = np.array([threshold_on_average(curve, target) for target in targets])
     squares = (held_out.y - held_out.mean) ** 2
-    promise = _promise("on average", thresholds, -held_out.std, squares, "What cross-validation gives; no guarantee.")
+    promise = _promise("on average", thresholds, -held_out.std, squares, NUMBER_WORDS)
     root = Promise(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
     return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
 

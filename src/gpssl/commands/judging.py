@@ -57,7 +57,7 @@ def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: A
 
 
 def _rivals(ssl: GPSSL, subject: Subject, labelled: Labelled, settings: Settings, target: Target) -> dict[str, Any]:
-    """The compared methods, each with the settings that suit the labels best; those that lack a package are left out."""
+    """The compared methods, each with the settings that suit the labels best; those that cannot be run are left out."""
     found = {}
     regression = target.kind == "number"
     sampled, known = at_most(subject, labelled, MAX_ROWS, settings.seed)
@@ -68,7 +68,7 @@ def _rivals(ssl: GPSSL, subject: Subject, labelled: Labelled, settings: Settings
             continue
         try:
             found[name] = choose(candidates(rows), known, np.arange(len(known.y)), settings.seed, regression=regression).estimator
-        except ImportError:
+        except (ImportError, ValueError):
             continue
         progress.advance(1)
     progress.finish()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
@@ -24,11 +27,14 @@ MANY_COLUMNS = 100
 """Beyond this, a posterior over the weights of all columns takes long, and cross-validation chooses the penalty."""
 MOST_LEVELS = 50
 """Of a category that get a column of their own, the most frequent ones."""
+MOST_FOLDS, MAX_ITERATIONS = 3, 2000
+"""Of logistic regression."""
 
 RAW, FULL, MEAN, PRIOR = "columns themselves", "GPSSL-full", "GPSSL-mean", "GP prior"
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """The rows that representations are learnt from, and a kernel for them."""
 
     rows: Any
@@ -41,17 +47,51 @@ class Rows(NamedTuple):
         """J."""
         return self.settings.n_components or 5
 
+    @cached_property
+    def posteriors(self) -> dict[Any, GPSSL]:
+        """GPSSL at each temperature, after one pass over the rows: its mean and its draws are of the same functions."""
+        base = GPSSL(
+            self.n_components,
+            kernel=self.kernel,
+            residual_tolerance=RESIDUAL_TOLERANCE,
+            max_inducing=self.settings.max_inducing,
+            random_state=self.settings.seed,
+        ).partial_fit(self.rows)
+        return {value: base.refit(temperature=value) for value in TEMPERATURES}
+
     def model(self, settings: dict[str, Any], representation: Any, *, n_draws: int | None, head: Any = None) -> Model:
         """Heads still to be trained, on a representation that is fitted."""
         kind = MarginalizedRegressor if self.regression else MarginalizedClassifier
         return Model(settings, kind(FrozenEstimator(representation), head, n_draws=n_draws, random_state=self.settings.seed))
 
 
+class PenalisedLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression whose penalty is chosen by cross-validation, of as many folds as the smallest class has rows, three at most.
+
+    Where a class has a single row there is nothing to choose by, and the penalty is scikit-learn's default.
+    """
+
+    def fit(self, X: Any, y: Any) -> PenalisedLogisticRegression:
+        """Train."""
+        n_folds = min(MOST_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
+        if n_folds < 2:
+            self.model_ = LogisticRegression(max_iter=MAX_ITERATIONS).fit(X, y)
+        else:
+            penalties = np.logspace(-3, 3, 7)
+            self.model_ = LogisticRegressionCV(Cs=penalties, cv=n_folds, max_iter=MAX_ITERATIONS).fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probability of each class. [n, K]"""
+        return self.model_.predict_proba(X)
+
+
 def _raw(rows: Rows) -> list[Model]:
     encoder = numbers_from(rows.rows).fit(rows.rows)
     n_columns = encoder.transform(rows.rows[:1]).shape[1]
-    head = LogisticRegressionCV(Cs=np.logspace(-3, 3, 7), cv=3, max_iter=2000) if n_columns > MANY_COLUMNS else None
-    return [rows.model({}, encoder, n_draws=None, head=None if rows.regression else head)]
+    head = PenalisedLogisticRegression() if n_columns > MANY_COLUMNS and not rows.regression else None
+    return [rows.model({}, encoder, n_draws=None, head=head)]
 
 
 def _kernel_pca(rows: Rows) -> list[Model]:
@@ -76,15 +116,7 @@ def _gp_prior(rows: Rows) -> list[Model]:
 
 
 def _gpssl(rows: Rows, n_draws: int | None) -> list[Model]:
-    """One pass over the rows for all temperatures."""
-    base = GPSSL(
-        rows.n_components,
-        kernel=rows.kernel,
-        residual_tolerance=RESIDUAL_TOLERANCE,
-        max_inducing=rows.settings.max_inducing,
-        random_state=rows.settings.seed,
-    ).partial_fit(rows.rows)
-    return [rows.model({"temperature": value}, base.refit(temperature=value), n_draws=n_draws) for value in TEMPERATURES]
+    return [rows.model({"temperature": value}, posterior, n_draws=n_draws) for value, posterior in rows.posteriors.items()]
 
 
 def _gpssl_mean(rows: Rows) -> list[Model]:
@@ -107,8 +139,8 @@ RIVALS: dict[str, Callable[[Rows], list[Model]]] = {
 
 
 def numbers_from(rows: Any) -> Any:
-    """Steps that make columns of comparable size: means in the place of gaps, a column for each category."""
-    scaled = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+    """Steps that make columns of comparable size: a column for each category; means in the place of gaps, and a column that tells them."""
+    scaled = make_pipeline(SimpleImputer(keep_empty_features=True, add_indicator=True), StandardScaler())
     if not hasattr(rows, "columns"):
         return scaled
     categories = [name for name in rows.columns if rows[name].dtype == object or rows[name].dtype.name == "category"]

@@ -49,28 +49,44 @@ def paired_p_value(first: ArrayLike, second: ArrayLike) -> float:
 
     Exact where no two differences are equal in size and none is zero, else by the normal approximation.
     """
-    # Accuracies are multiples of one over the rows: differences that are equal must not differ by their rounding errors.
-    difference = np.round(np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64), 12)
+    difference = _rounded(np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64))
     if not difference.any():
         return 1.0
     distinct = len(np.unique(np.abs(difference))) == len(difference) and difference.all()
     return float(wilcoxon(difference, zero_method="pratt", method="exact" if distinct else "approx").pvalue)
 
 
+def corrected_error(differences: ArrayLike, test_to_training: float) -> float:
+    """Standard error of the mean difference over random splits of one table, which share rows (Nadeau and Bengio, 2003).
+
+        sqrt((1/n + n_test / n_training) var(d))
+
+    NaN for a single split.
+    """
+    values = _rounded(differences)
+    return float(np.sqrt((1 / len(values) + test_to_training) * values.var(ddof=1))) if len(values) > 1 else np.nan
+
+
 def corrected_p_value(differences: ArrayLike, test_to_training: float) -> float:
     """The corrected resampled t-test of Nadeau and Bengio (2003), two-sided: are differences over random splits of one table zero?
 
-        t = mean(d) / sqrt((1/n + n_test / n_training) var(d)),      n − 1 degrees of freedom
+        t = mean(d) / corrected_error(d),      n − 1 degrees of freedom
 
-    Splits of one table share rows, so that the plain test is far too sure. 1 where all are equal, or where there is only one.
+    Splits of one table share rows, so that the plain test is far too sure. It is never below 2^(1 − n), the p-value of the sign test where
+    all n differences have the same sign: a few differences that happen to be equal have no variance, and say little all the same. 1 where
+    all are zero, or where there is only one.
     """
-    values = np.round(np.asarray(differences, dtype=np.float64), 12)
+    values = _rounded(differences)
     if len(values) < 2 or not values.any():
         return 1.0
-    variance = (1 / len(values) + test_to_training) * values.var(ddof=1)
-    if variance == 0:
-        return 0.0
-    return float(2 * student_t.sf(abs(values.mean()) / np.sqrt(variance), len(values) - 1))
+    least, error = 2.0 ** (1 - len(values)), corrected_error(values, test_to_training)
+    return max(least, float(2 * student_t.sf(abs(values.mean()) / error, len(values) - 1))) if error > 0 else least
+
+
+def _rounded(differences: ArrayLike) -> Array:
+    """Accuracies are multiples of one over the rows: differences that are equal must not differ by their rounding errors."""
+    values: Array = np.asarray(differences, dtype=np.float64)
+    return values.round(12)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

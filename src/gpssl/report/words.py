@@ -42,8 +42,8 @@ WITH_CONTROLS = [
     ("Cross-validation", "Labels are hidden in turn and predicted from the others, to see how good predictions of new rows are."),
     (
         "On average, with 95 % confidence",
-        "The first holds over many tables like yours and may be exceeded in one of them; the second is exceeded in one of twenty at most, "
-        "and keeps fewer rows.",
+        "The first holds roughly, over many tables like yours, and may be exceeded in one of them; with few labels it is optimistic. The "
+        "second is exceeded in about one of twenty, if the rows without a label are like those with one, and keeps fewer rows.",
     ),
 ]
 WITH_SPECTRUM = [("Spectrum", "How much of the differences between rows each learnt direction carries.")]
