@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,6 +89,31 @@ def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, ending: st
         write_table(path, frames(), force=True)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+KILLED = """
+import os, signal, sys
+import pandas as pd
+from gpssl.files import write_table
+
+def frames():
+    for row in range(3):
+        yield pd.DataFrame({"x": [float(row)] * 100_000})
+    os.kill(os.getpid(), signal.SIGKILL)
+
+write_table(sys.argv[1], frames(), force=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "jsonl"])
+def test_killed_process_leaves_the_old_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out.{ending}"
+    path.write_text("old")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert path.read_text() == "old"
+    assert any(file.stat().st_size > 0 for file in tmp_path.iterdir() if file != path)  # it was killed in the middle
 
 
 def test_replacing_for_other_writers(tmp_path: Path) -> None:

@@ -1,10 +1,9 @@
-"""Results in files that are whole or not there: written beside their place, and moved there at the end."""
+"""Results in files of any format, whole or not there."""
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -17,6 +16,7 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow.parquet import ParquetWriter
 
+from ..atomic import written_beside
 from .errors import FileError
 
 Write = Callable[[pd.DataFrame], None]
@@ -46,16 +46,9 @@ def replacing(path: str | PathLike[str], *, force: bool) -> Iterator[Path]:
     """A temporary path beside `path`, of the same ending: moved to `path` at the end, removed when something fails."""
     path = Path(path)
     check_writable(path, force=force)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}-", suffix="".join(path.suffixes[-2:])[-30:], dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with written_beside(path) as temporary:
         yield temporary
         check_writable(path, force=force)  # hours may have passed
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def check_writable(path: str | PathLike[str], *, force: bool) -> None:
@@ -69,13 +62,6 @@ def check_writable(path: str | PathLike[str], *, force: bool) -> None:
         raise FileError(f"{path} exists: pass --force to replace it, or choose another name.")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise FileError(f"Nothing may be written in the folder {path.parent}: choose another, or change its permissions.")
-
-
-def _umask() -> int:
-    """The permissions that new files do not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _check_alike(first: pd.DataFrame, part: pd.DataFrame) -> None:
