@@ -80,7 +80,7 @@ class Column:
         names = np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])
         if self.reading in NUMBERS:
             values = np.append(read_cells(cells.distinct, self.reading), np.nan)
-            whole = np.flatnonzero(values == np.floor(values))
+            whole = np.flatnonzero((values == np.floor(values)) & (np.abs(values) <= LARGEST_WHOLE))
             names[np.isnan(values)] = None
             names[whole] = [f"{value:.0f}" for value in values[whole]]
         return names[cells.places]

@@ -31,7 +31,7 @@ from .typed import TypedFile, canonical
 TargetKind = Literal["class", "number"]
 
 MEMORY_BYTES = 256 * 2**20
-"""Of a data frame that is held in memory as a whole."""
+"""Of a table that is held in memory as a whole."""
 CELL_BYTES: dict[ColumnKind, int] = {"number": 8, "boolean": 8, "date": 8, "category": 64}
 MOST_CLASSES = 20
 CLASS_SHARE = 0.05
@@ -193,8 +193,10 @@ class UserTable:
 
     @property
     def fits_in_memory(self) -> bool:
-        """Whether the data frame of all rows is small."""
-        return self.n_rows * sum(CELL_BYTES[self.column(name).kind] for name in self.used) <= MEMORY_BYTES
+        """Whether the data frame of all rows is small, together with all cells of the file as the person had them."""
+        a_row = sum(CELL_BYTES[self.column(name).kind] for name in self.used) + 8 * len(self.names)
+        numbers = self.n_rows * a_row
+        return numbers <= MEMORY_BYTES and numbers + self._source.text_bytes <= MEMORY_BYTES
 
     @property
     def likely_target_kind(self) -> TargetKind:

@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,6 +20,7 @@ from pyarrow.parquet import ParquetWriter
 
 from ..atomic import written_beside
 from .errors import FileError
+from .typed import canonical
 
 Write = Callable[[pd.DataFrame], None]
 
@@ -108,13 +111,25 @@ def _lines_at_a_time(n_columns: int) -> int:
 def _cells(column: Any, separator: str) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
     if pa.types.is_floating(column.type):
         column = compute.if_else(compute.is_nan(column), None, column)
+    if pa.types.is_duration(column.type):
+        column = canonical(column)
     if pa.types.is_timestamp(column.type):
-        column = compute.replace_substring_regex(column.cast(pa.timestamp("us"), safe=False).cast(pa.string()), r"( 00:00:00)?\.0+$", "")
+        return _times(column).fill_null("")
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     text = column.cast(pa.string()).fill_null("")
     return _quoted(text, separator) if is_text else text
+
+
+def _times(column: Any) -> pa.Array:
+    """As 2024-12-31, with the time of the day and the zone where there are any."""
+    text = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.string())
+    if column.type.tz:
+        return compute.replace_substring_regex(text, r"\.0+(Z|[+-]\d+)$", r"\1")
+    return compute.replace_substring_regex(text, r"( 00:00:00)?\.0+$", "")
 
 
 def _quoted(text: pa.Array, separator: str) -> pa.Array:
@@ -163,7 +178,11 @@ def _json_lines(path: Path, _first: pd.DataFrame) -> Iterator[Write]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON knows; null for what is not finite, and dates as text."""
+    """What JSON knows; null for what is not finite, seconds for spans of time, and dates as text."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
