@@ -32,7 +32,14 @@ def done(*arguments: Any) -> str:
     """What a command prints that has to succeed."""
     result = run(*arguments)
     assert result.exit_code == 0, result.output
-    return result.output
+    return str(result.output)
+
+
+def as_json(*arguments: Any) -> Any:
+    """What a command with --json prints on standard output; notes are elsewhere."""
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
 
 
 def refused(*arguments: Any, code: int = 1) -> str:
@@ -80,7 +87,9 @@ def test_mistake_of_ours_says_so_and_how_to_see_more(table: Path, tmp_path: Path
 
     monkeypatch.setattr("gpssl.commands.embedding.embed", fail)
     text = refused("embed", table, "-o", tmp_path / "out.csv")
-    assert text == "Error: RuntimeError: out of luck. This is likely a mistake in gpssl; GPSSL_TRACEBACK=1 shows where."
+    assert (
+        text[text.index("Error") :] == "Error: RuntimeError: out of luck. This is likely a mistake in gpssl; GPSSL_TRACEBACK=1 shows where."
+    )
     monkeypatch.setenv("GPSSL_TRACEBACK", "1")
     assert isinstance(run("embed", table, "-o", tmp_path / "out.csv").exception, RuntimeError)
 
@@ -89,7 +98,7 @@ def test_interruption_leaves_nothing_behind(table: Path, tmp_path: Path, monkeyp
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpssl.commands.embedding._mean_and_std", interrupt)
+    monkeypatch.setattr("gpssl.commands.embedding.Representation.__call__", interrupt)
     assert "Interrupted" in refused("embed", table, "-o", tmp_path / "out.csv", code=130)
     assert [file.name for file in tmp_path.iterdir()] == ["things.csv"]
 
@@ -154,7 +163,7 @@ def test_nothing_is_overwritten_without_force(table: Path, tmp_path: Path) -> No
     assert not (tmp_path / "out.gpssl").exists()
     done("embed", table, "-o", out, "--force")
     assert out.read_text() != "mine\n"
-    assert "is the table itself" in refused("embed", table, "-o", table, "--force")
+    assert "is what the command reads" in refused("embed", table, "-o", table, "--force")
     assert "--model" in refused("embed", table, "-o", out, "--model", out, "--force")
 
 
@@ -207,9 +216,9 @@ def test_promise_that_too_few_labels_cannot_give_gets_a_note(table: Path, tmp_pa
 
 def test_label_of_numbers_has_intervals(tmp_path: Path) -> None:
     table = written(prices(), tmp_path / "prices.csv")
-    result = json.loads(done("label", table, "-t", "price", "-o", tmp_path / "out.csv", "--json", "--only-new", *FEW))
+    result = as_json("label", table, "-t", "price", "-o", tmp_path / "out.csv", "--only-new", *FEW)
     assert result["kind"] == "number"
-    assert result["expectation"]["risk"] < 0.5 * result["expectation"]["always_largest"]
+    assert result["expectation"]["risk"] < 0.5 * result["expectation"]["baseline_risk"]
     written_columns = pd.read_csv(tmp_path / "out.csv")
     assert list(written_columns.columns) == ["price_predicted", "price_std", "price_lower", "price_upper"]
     known = written_columns.dropna()
@@ -220,7 +229,7 @@ def test_label_of_numbers_has_intervals(tmp_path: Path) -> None:
 
 def test_numbers_with_a_largest_error_abstain_where_they_are_least_sure(tmp_path: Path) -> None:
     table = written(prices(120, 60), tmp_path / "prices.csv")
-    everything = json.loads(done("label", table, "-t", "price", "-o", tmp_path / "all.csv", "--json", *FEW))
+    everything = as_json("label", table, "-t", "price", "-o", tmp_path / "all.csv", *FEW)
     limit = 1.01 * everything["expectation"]["risk"]
     done("label", table, "-t", "price", "-o", tmp_path / "lax.csv", "--max-risk", limit, *FEW)
     assert not (pd.read_csv(tmp_path / "lax.csv")["price_abstain"].dropna().astype(str) == "True").any()
@@ -257,10 +266,40 @@ def test_groups_are_held_out_together(tmp_path: Path) -> None:
     frame["mouse"] = [f"mouse {number}" for number in mouse]
     frame["class"] = rng.permutation(np.repeat(["x", "y"], 6))[mouse]  # has nothing to do with what was measured
     table = written(frame, tmp_path / "mice.csv")
-    leaking = json.loads(done("label", table, "-t", "class", "--ignore", "mouse", "-o", tmp_path / "a.csv", "--json", *FEW))
-    honest = json.loads(done("label", table, "-t", "class", "--group", "mouse", "-o", tmp_path / "b.csv", "--json", *FEW))
+    leaking = as_json("label", table, "-t", "class", "--ignore", "mouse", "-o", tmp_path / "a.csv", *FEW)
+    honest = as_json("label", table, "-t", "class", "--group", "mouse", "-o", tmp_path / "b.csv", *FEW)
     assert leaking["expectation"]["risk"] < 0.1
     assert honest["expectation"]["risk"] > 0.3
+
+
+def test_promise_from_groups_counts_groups(tmp_path: Path) -> None:
+    frame = two_groups(120, 100)
+    frame["box"] = [f"box {place % 10}" for place in range(120)]
+    table = written(frame, tmp_path / "things.csv")
+    alone = as_json("label", table, "-t", "kind", "--ignore", "box", "--max-risk", "0.1", "-o", tmp_path / "a.csv", *FEW)
+    together = done("label", table, "-t", "kind", "--group", "box", "--max-risk", "0.1", "-o", tmp_path / "b.csv", *FEW)
+    assert alone["n_abstained"] < 20
+    assert "from 100 labels in 10 groups" in together
+    assert "Label more groups (without any error, 29 are the least that can do)" in together
+
+
+def test_second_run_does_not_learn_from_the_first(table: Path, tmp_path: Path) -> None:
+    first = as_json("label", table, "-t", "kind", "-o", tmp_path / "a.csv", "--max-risk", "0.3", *FEW)
+    again = as_json("label", tmp_path / "a.csv", "-t", "kind", "-o", tmp_path / "b.csv", "--max-risk", "0.3", *FEW)
+    assert again["expectation"] == first["expectation"]
+    assert any("Columns of an earlier run are not learnt from" in note for note in again["notes"])
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), pd.read_csv(tmp_path / "b.csv"))
+
+
+def test_model_of_labels_predicts_other_rows(table: Path, tmp_path: Path) -> None:
+    done("label", table, "-t", "kind", "-o", tmp_path / "a.csv", "--max-risk", "0.3", *FEW)
+    done("transform", tmp_path / "a.gpssl", table, "-o", tmp_path / "b.csv")
+    labelled, predicted = pd.read_csv(tmp_path / "a.csv"), pd.read_csv(tmp_path / "b.csv")
+    is_open = labelled["kind"].isna()
+    for name in ("kind_predicted", "kind_abstain"):
+        assert (labelled.loc[is_open, name].astype(str) == predicted.loc[is_open, name].astype(str)).all()
+    np.testing.assert_allclose(predicted.loc[is_open, "kind_probability"], labelled.loc[is_open, "kind_probability"], rtol=1e-9)
+    assert predicted["kind_predicted"].notna().all()
 
 
 # compare
@@ -276,7 +315,7 @@ def test_compare_ends_with_a_recommendation(tmp_path: Path) -> None:
 
 def test_compare_of_numbers_for_scripts(tmp_path: Path) -> None:
     table = written(prices(), tmp_path / "prices.csv")
-    result = json.loads(done("compare", table, "-t", "price", "--splits", "2", "--json", *FEW))
+    result = as_json("compare", table, "-t", "price", "--splits", "2", *FEW)
     assert set(result["scores"]) == {"columns themselves", "kernel PCA", "VICReg", "GP prior", "GPSSL-mean", "GPSSL-full"}
     assert set(result["differences"]) == set(result["scores"]) - {"GPSSL-full"}
     assert set(result["scores"]["GPSSL-full"]) == {"RMSE", "NLL", "coverage"}
@@ -302,7 +341,7 @@ def test_report_and_info_of_a_model(table: Path, tmp_path: Path) -> None:
     information = done("info", model)
     assert "MarginalizedClassifier" in information
     assert "colour" in information
-    card = json.loads(done("info", model, "--json"))
+    card = as_json("info", model)
     assert card["notes"]["target"] == "kind"
     assert [column["name"] for column in card["columns"]] == ["size", "weight", "colour"]
 
@@ -316,6 +355,33 @@ def test_report_of_a_representation_needs_no_labels(table: Path, tmp_path: Path)
     assert "From 24 labels it predicts kind." in output
 
 
+def test_report_refuses_a_target_that_the_model_has_seen(table: Path, tmp_path: Path) -> None:
+    done("embed", table, "-o", tmp_path / "out.csv")
+    assert "has looked at 'kind'" in refused("report", tmp_path / "out.gpssl", table, "--target", "kind")
+
+
+def test_report_writes_over_neither_table_nor_model(table: Path, tmp_path: Path) -> None:
+    done("embed", table, "-o", tmp_path / "out.csv")
+    for path in (table, tmp_path / "out.gpssl"):
+        before = path.read_bytes()
+        assert "is what the command reads" in refused("report", tmp_path / "out.gpssl", table, "-o", path, "--force")
+        assert path.read_bytes() == before
+
+
+def test_report_holds_out_groups_as_label_did_and_can_have_another_target(tmp_path: Path) -> None:
+    frame = two_groups(80, 60)
+    frame["box"] = [f"box {place % 16}" for place in range(80)]
+    frame["price"] = np.where(frame["size"] > 3, "dear", "cheap")
+    table = written(frame, tmp_path / "things.csv")
+    options = ("-t", "kind", "--group", "box", "--ignore", "price", "-o", tmp_path / "out.csv", *FEW)
+    expected = as_json("label", table, *options)["expectation"]["risk"]
+    output = done("report", tmp_path / "out.gpssl", table, "--no-rivals")
+    assert f"{100 * expected:.1f} % of the predictions were wrong" in output
+    other = done("report", tmp_path / "out.gpssl", table, "--no-rivals", "--target", "price", "--force")
+    assert "From 80 labels it predicts price." in other
+    assert "dear" in (tmp_path / "out.html").read_text()
+
+
 def test_what_is_no_model_gets_a_sentence(table: Path, tmp_path: Path) -> None:
     assert "things.csv" in refused("info", table)
     assert "nothing.gpssl" in refused("info", tmp_path / "nothing.gpssl")
@@ -324,7 +390,7 @@ def test_what_is_no_model_gets_a_sentence(table: Path, tmp_path: Path) -> None:
 def test_datasets_are_listed_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPSSL_DATA", raising=False)
     assert "breast_cancer" in done("datasets")
-    assert {"name": "wine", "predicts": "classes", "place": "comes with scikit-learn"} in json.loads(done("datasets", "--json"))
+    assert {"name": "wine", "predicts": "classes", "place": "comes with scikit-learn"} in as_json("datasets")
     done("datasets", "wine", "-o", tmp_path / "wine.csv", "--labels", "30")
     frame = pd.read_csv(tmp_path / "wine.csv")
     assert (len(frame), frame["target"].notna().sum()) == (178, 30)

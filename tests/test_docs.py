@@ -6,11 +6,9 @@ import contextlib
 import importlib
 import io
 import re
-import runpy
 import shlex
 from pathlib import Path
 
-import matplotlib
 import pytest
 from typer.testing import CliRunner
 
@@ -24,7 +22,6 @@ BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DO
 GPSSL_BLOCK = re.compile(r"```sh\n((?:\.venv/bin/)?gpssl (?!reproduce).*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
 """Commands on tables; those that reproduce the paper take long."""
 WITH_BLOCKS = [page for page in PAGES if BLOCK.search(page.read_text())]
-EXAMPLES = sorted((DOCS / "examples").glob("plot_*.py"))
 
 
 def name_of(path: Path) -> str:
@@ -56,15 +53,6 @@ def test_commands_run_and_print_what_stands_below(page: Path, tmp_path: Path, mo
         assert [result.output for result in results if result.exit_code != 0] == []
         printed = "".join(result.stdout for result in results)
         assert not expected or printed.split() == expected.split(), f"{page.name} says something else than this prints:\n{block}"
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
-def test_examples_of_the_gallery_run(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    monkeypatch.setitem(matplotlib.rcParams, "backend", "agg")
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert "figure" in runpy.run_path(str(example))
-    pyplot.close("all")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

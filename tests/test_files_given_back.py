@@ -85,3 +85,10 @@ def test_large_whole_numbers_keep_their_digits_and_are_not_called_alike(tmp_path
     write_table(tmp_path / f"spread.{ending}", spread)
     assert "looks like an ID" in open_table(tmp_path / f"spread.{ending}").dropped["customer_id"]
     assert open_table(tmp_path / f"table.{ending}").texts("ticks").tolist() == [str(one) for one in ids]
+
+
+def test_very_large_quantities_are_numbers_in_a_typed_file(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("mass,x\n" + "".join(f"{place % 9 + 1}.5e30,{place % 7}\n" for place in range(40)))
+    table = open_table(tmp_path / "table.csv")
+    assert table.used == ["mass", "x"]
+    assert next(table.pieces()).cells(typed=True)["mass"].tolist()[:2] == [1.5e30, 2.5e30]

@@ -28,7 +28,7 @@ class Progress:
         task: str,
         total: int | None,
         *,
-        enabled: bool,
+        enabled: bool = False,
         unit: str = "rows",
         stream: TextIO | None = None,
         listener: Callable[[int], None] | None = None,

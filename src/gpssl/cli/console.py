@@ -46,9 +46,21 @@ def in_sentences(command: Command) -> Command:
     return run
 
 
+@contextmanager
+def notes_on_failure(notes: Sequence[str]) -> Iterator[None]:
+    """What was noted until something failed may explain why."""
+    try:
+        yield
+    except Exception:
+        show_notes(notes)
+        raise
+
+
 def _sentence(error: Exception) -> str:
     """What a person can do something about is said by the error itself; of others, say what they are and how to see more."""
     text = " ".join(str(error).split())
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        return f"There is no file {str(error.filename)!r}."
     if isinstance(error, MemoryError):
         return f"There is not enough memory: {text or 'use fewer rows or columns'}."
     expected = isinstance(error, ValueError | TypeError | OSError | ImportError) or type(error).__module__.startswith("gpssl")

@@ -20,8 +20,9 @@ def report(
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Column to predict.", show_default="that of the model, if it has one")
     ] = None,
+    group: take.Group = None,
     rivals: Annotated[bool, typer.Option("--rivals/--no-rivals", help="Show curves of the compared methods too.")] = True,
-    seed: take.Seed = 0,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Of all that is random.", show_default="the model's")] = None,
     force: take.Force = False,
     as_json: take.Json = False,
 ) -> None:
@@ -34,7 +35,7 @@ def report(
         from ..commands.reporting import report as run
 
         page = out or model.with_suffix(".html")
-        result = run(model, table, page, target=target, rivals=rivals, seed=seed, force=force)
+        result = run(model, table, page, target=target, group=group, rivals=rivals, seed=seed, force=force)
     show_notes(result.notes)
     if as_json:
         show_json(result)

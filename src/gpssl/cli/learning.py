@@ -8,7 +8,7 @@ import typer
 
 from ..commands.choices import Alike
 from . import options as take
-from .console import progress_bars
+from .console import notes_on_failure, progress_bars
 from .showing import show_compared, show_embedded, show_labelled
 
 
@@ -34,14 +34,16 @@ def embed(
     beside them, for gpssl transform.
     """
     with progress_bars():
+        from ..commands.embedding import RESULTS
         from ..commands.embedding import embed as run
-        from ..commands.embedding import model_path
         from ..commands.opening import open_subject
+        from ..commands.outputs import model_path
         from ..commands.settings import Settings
 
         settings = Settings(components, alike, take.temperature_of(temperature), max_inducing=max_inducing, seed=seed)
-        subject = open_subject(table, keep=keep or (), ignore=ignore or ())
-        result = run(subject, out, model_path(out, model), settings, only_new=only_new, force=force)
+        subject = open_subject(table, keep=keep or (), ignore=ignore or (), results=RESULTS)
+        with notes_on_failure(subject.notes):
+            result = run(subject, out, model_path(out, model), settings, only_new=only_new, force=force)
     show_embedded(result, as_json)
 
 
@@ -54,13 +56,14 @@ def transform(
     force: take.Force = False,
     as_json: take.Json = False,
 ) -> None:
-    """The representation of other rows, by a model that was learnt before.
+    """The representation of other rows, by a model that was learnt before, and what it predicts for them.
 
-    A note says where they leave the ranges of the rows that the model was learnt from. With --draws, columns
-    gpssl_1_draw_1, … hold functions from the posterior, each the same function at all rows.
+    A model of gpssl label writes its predictions too, with the abstentions of its --max-risk. A note says where they
+    leave the ranges of the rows that the model was learnt from. With --draws, columns gpssl_1_draw_1, … hold
+    functions from the posterior, each the same function at all rows.
     """
     with progress_bars():
-        from ..commands.embedding import transform as run
+        from ..commands.transforming import transform as run
 
         result = run(model, table, out, n_draws=draws, only_new=only_new, force=force)
     show_embedded(result, as_json)
@@ -104,17 +107,20 @@ def label(
     _check_share(confidence, "--confidence")
     kind = take.target_kind_of(numeric)
     with progress_bars():
-        from ..commands.embedding import model_path
-        from ..commands.labelling import Promise
+        from ..commands.expecting import Promise
         from ..commands.labelling import label as run
         from ..commands.opening import open_subject
+        from ..commands.outputs import model_path
+        from ..commands.predicting import names_of_results
         from ..commands.settings import Settings
 
         settings = Settings(components, alike, take.temperature_of(temperature), draws, max_inducing, seed)
-        subject = open_subject(table, target=target, target_kind=kind, group=group, keep=keep or (), ignore=ignore or ())
+        subject = open_subject(
+            table, target=target, target_kind=kind, group=group, keep=keep or (), ignore=ignore or (), results=names_of_results(target)
+        )
         _check_risk(max_risk, subject.target().kind)
-        promise = Promise(max_risk, confidence)
-        result = run(subject, out, model_path(out, model), settings, promise, only_new=only_new, force=force)
+        with notes_on_failure(subject.notes):
+            result = run(subject, out, model_path(out, model), settings, Promise(max_risk, confidence), only_new=only_new, force=force)
     show_labelled(result, max_risk, confidence, as_json)
 
 
@@ -149,7 +155,8 @@ def compare(
         settings = Settings(components, alike, "auto", draws, max_inducing, seed)
         kind = take.target_kind_of(numeric)
         subject = open_subject(table, target=target, target_kind=kind, group=group, keep=keep or (), ignore=ignore or ())
-        result = run(subject, settings, splits, max_rows)
+        with notes_on_failure(subject.notes):
+            result = run(subject, settings, splits, max_rows)
     show_compared(result, as_json)
 
 
@@ -163,5 +170,5 @@ def _check_risk(max_risk: float | None, kind: str) -> None:
         return
     if kind == "class":
         _check_share(max_risk, "--max-risk")
-    elif not max_risk > 0:
+    elif not 0 < max_risk < float("inf"):
         raise typer.BadParameter("for numbers it is the largest root mean squared error, a positive number.", param_hint="--max-risk")

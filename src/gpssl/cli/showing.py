@@ -59,12 +59,12 @@ def _expectation_lines(result: LabelledTable, max_risk: float | None, confidence
         lines = [
             f"Expect {percent(expected.risk)} errors among all predictions (cross-validation on {expected.n_judged:,} labels; 95 % "
             f"interval {percent(low)} to {percent(high)}; "
-            f"always guessing the most frequent class: {percent(expected.always_largest or 0.0)})."
+            f"always guessing the most frequent class: {percent(expected.baseline_risk)})."
         ]
     else:
         lines = [
             f"Expect a root mean squared error of {expected.risk:.4g} (cross-validation on {expected.n_judged:,} numbers; always guessing "
-            f"their mean: {expected.always_largest:.4g}). Of these, {percent(expected.interval_coverage or 0.0, 0)} were within their 90 % "
+            f"their mean: {expected.baseline_risk:.4g}). Of these, {percent(expected.interval_coverage or 0.0, 0)} were within their 90 % "
             "intervals."
         ]
     if max_risk is None:

@@ -17,7 +17,7 @@ from ..experiments.splits import split_seed
 from ..experiments.statistics import HIGHER_IS_BETTER, Estimate, corrected_p_value, holm
 from ..progress import Progress
 from .contest import MAX_ROWS, at_most, choose, divide, take
-from .labelling import check_labels
+from .expecting import check_labels
 from .notes import noting
 from .recommending import recommend
 from .rivals import FULL, RIVALS, Rows
@@ -97,7 +97,7 @@ def _candidates(rows: Rows) -> tuple[dict[str, list[Model]], dict[str, str]]:
     """Representations of all rows, by each method; and which could not be had."""
     found: dict[str, list[Model]] = {}
     left_out: dict[str, str] = {}
-    progress = Progress("representations", len(RIVALS), enabled=False, unit="methods")
+    progress = Progress("representations", len(RIVALS), unit="methods")
     for method, build in RIVALS.items():
         try:
             found[method] = build(rows)
@@ -117,7 +117,7 @@ def _run(candidates: Mapping[str, list[Model]], labelled: Labelled, target: Targ
     """All methods on all splits."""
     classes = np.unique(labelled.y)
     records: dict[str, _Record] = {}
-    progress = Progress("comparison", len(candidates) * len(splits), enabled=False, unit="fits")
+    progress = Progress("comparison", len(candidates) * len(splits), unit="fits")
     for method, models in candidates.items():
         scores, chosen = [], Counter[str]()
         for split in splits:

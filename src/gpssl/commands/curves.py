@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,9 +9,9 @@ from numpy.typing import NDArray
 
 from ..calibration import reliability_curve
 from ..report.content import Chart, NamedCurve, Promise, RiskTable
-from ..selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve
+from ..selective import RiskCoverageCurve, risk_coverage_curve
+from .expecting import certain_threshold, number_curve, threshold_on_average
 from .held_out import HeldOutClasses, HeldOutNumbers
-from .labelling import number_curve, threshold_on_average
 from .words import percent
 
 Array = NDArray[np.float64]
@@ -38,12 +37,12 @@ def class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
     )
 
 
-def number_charts(held_out: Mapping[str, HeldOutNumbers], unit: str) -> tuple[Chart, Chart]:
+def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]:
     """Root mean squared error against coverage, and how often intervals hold."""
     risks = [_thinned(name, number_curve(h)) for name, h in held_out.items()]
     holds = [NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])) for name, h in held_out.items()]
     return (
-        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", unit, explanation=RISK_WORDS),
+        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", "", explanation=RISK_WORDS),
         Chart(holds, "probability of the interval", "share of numbers within it", explanation=INTERVAL_WORDS),
     )
 
@@ -68,7 +67,7 @@ def class_risks(held_out: HeldOutClasses) -> RiskTable:
     n_targets = next((place + 1 for place, rate in enumerate(ERROR_RATES) if rate >= overall), len(ERROR_RATES))
     targets = np.array(ERROR_RATES[:n_targets])
     average = np.array([threshold_on_average(curve, target) for target in targets])
-    certain = np.array([_certain_threshold(held_out, target) for target in targets])
+    certain = np.array([certain_threshold(held_out, target, CONFIDENCE) for target in targets])
     wrong, certainty = held_out.is_wrong.astype(np.float64), held_out.certainty
     start = int(np.searchsorted(targets, min(0.05, targets[-1])))
     return RiskTable(
@@ -89,7 +88,7 @@ def class_risks(held_out: HeldOutClasses) -> RiskTable:
     )
 
 
-def number_risks(held_out: HeldOutNumbers, unit: str) -> RiskTable:
+def number_risks(held_out: HeldOutNumbers) -> RiskTable:
     """Errors between that of the surest tenth and that of all."""
     curve = number_curve(held_out)
     surest = float(curve.risk[np.searchsorted(curve.coverage, 0.1)])
@@ -99,13 +98,7 @@ def number_risks(held_out: HeldOutNumbers, unit: str) -> RiskTable:
     squares = (held_out.y - held_out.mean) ** 2
     promise = _promise("on average", thresholds, -held_out.std, squares, "What cross-validation gives; no guarantee.")
     root = Promise(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
-    return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit=unit, start=N_TARGETS - 1)
-
-
-def _certain_threshold(held_out: HeldOutClasses, target: float) -> float:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "No threshold holds the risk")  # the page says so
-        return risk_controlled_threshold(held_out.y, held_out.proba, target, CONFIDENCE, labels=held_out.classes)
+    return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
 
 
 def _promise(name: str, thresholds: Array, certainty: Array, losses: Array, explanation: str) -> Promise:

@@ -1,4 +1,4 @@
-"""What a model is and does, in plain words: for the page, and for `gpssl info`."""
+"""What a model is and does, in plain words."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ def subtitle(card: ModelCard, n_rows: int) -> str:
     return f"{n_rows:,} rows; model of {card.created[:10]}, gpssl {card.versions.get('gpssl', '')}"
 
 
-def summary_of(ssl: GPSSL, subject: Subject, judged: tuple[Target | None, float, int] | None) -> list[str]:
+def what_was_learnt(ssl: GPSSL, subject: Subject) -> str:
     """The first thing that a reader sees."""
-    n_components = len(ssl.posterior_.weights.mean)
-    lines = [
-        f"gpssl learnt {n_components} numbers for each of {subject.n_rows:,} rows from {len(subject.facts) or 'the fields of'} "
-        f"{'columns' if subject.facts else 'the spots'}, without looking at labels, and how sure it is of each."
-    ]
-    if judged is None or judged[0] is None:
-        return lines
-    target, error, n_labelled = judged
-    if target is not None and target.kind == "class":
-        lines.append(
-            f"From {n_labelled:,} labels it predicts {target.name}. On labels that it was not shown, {percent(error)} of the predictions "
-            "were wrong. The slider below holds the error rate that you ask for, and shows which rows are then left to a person."
-        )
-    elif target is not None:
-        lines.append(
-            f"From {n_labelled:,} known numbers it predicts {target.name}, with a root mean squared error of {error:.4g} on numbers that "
-            "it was not shown."
-        )
-    return lines
+    source = f"{len(subject.facts):,} columns" if subject.facts else "expression and place"
+    return (
+        f"gpssl learnt {len(ssl.posterior_.weights.mean)} numbers for each of {subject.n_rows:,} rows from {source}, without looking at "
+        "labels, and how sure it is of each."
+    )
 
 
-def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject | None) -> list[Fact]:
+def what_is_predicted(target: Target, error: float) -> str:
+    """And how well, on labels that were held out."""
+    n_labels = f"{int(target.is_known.sum()):,}"
+    if target.kind == "class":
+        return (
+            f"From {n_labels} labels it predicts {target.name}. On labels that it was not shown, {percent(error)} of the predictions were "
+            "wrong. The slider below holds the error rate that you ask for, and shows which rows are then left to a person."
+        )
+    return (
+        f"From {n_labels} known numbers it predicts {target.name}, with a root mean squared error of {error:.4g} on numbers that it was "
+        "not shown."
+    )
+
+
+def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject) -> list[Fact]:
     """Settings and results, each with what it means."""
     covered = (
         "Little enough to be ignored."
@@ -66,13 +66,13 @@ def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject | None) -> list[Fa
         Fact("kernel", kernel_in_words(ssl.kernel_), "What says which rows are alike."),
         Fact("learnt from", _learnt_from(card), "The table behind the model. Rows that leave its ranges get a warning."),
     ]
-    return facts if subject is None else [*facts, *_columns(subject)]
+    return [*facts, *_columns(subject)]
 
 
 def _columns(subject: Subject) -> list[Fact]:
     names = [column.name for column in subject.facts]
     facts = [Fact("columns", _listed(names), "What the model looks at.")] if names else []
-    dropped: dict[str, str] = getattr(getattr(subject, "table", None), "dropped", {})
+    dropped = subject.dropped
     return facts + (
         [Fact("left out", _listed([f"{name} ({why})" for name, why in dropped.items()]), "Columns that it does not look at, and why.")]
         if dropped

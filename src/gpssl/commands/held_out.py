@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
-from scipy.stats import binomtest
+from scipy.special import ndtr, ndtri
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
@@ -32,6 +31,8 @@ class HeldOutClasses(NamedTuple):
     """[n, K]"""
     classes: NDArray[Any]
     """[K]"""
+    groups: NDArray[Any] | None = None
+    """Which rows belong together and are not independent. [n]"""
 
     @property
     def is_wrong(self) -> NDArray[np.bool_]:
@@ -42,6 +43,36 @@ class HeldOutClasses(NamedTuple):
     def certainty(self) -> Array:
         """The probability of the likeliest class. [n]"""
         return self.proba.max(axis=1)
+
+    def independent(self) -> NDArray[np.intp]:
+        """Rows that are independent of each other: all, or a random one of each group."""
+        if self.groups is None:
+            return np.arange(len(self.y))
+        order = np.random.default_rng(0).permutation(len(self.y))
+        return np.sort(order[np.unique(self.groups[order], return_index=True)[1]])
+
+    def error_interval(self) -> tuple[float, float]:
+        """Where the error rate may be with 95 % confidence (Wilson's interval), rows of a group counting as fewer than they are.
+
+        n_eff = r (1 − r) / Var r, where Var r = G / (G − 1) Σ_g (e_g − r n_g)² / n² is the variance of the rate r over G groups with e_g
+        errors in n_g rows; at least G and at most n.
+        """
+        rate, n_rows = float(self.is_wrong.mean()), len(self.y)
+        if self.groups is None:
+            return _wilson(rate, n_rows)
+        _, group = np.unique(self.groups, return_inverse=True)
+        n_groups = int(group.max()) + 1
+        excess = np.bincount(group, self.is_wrong - rate)
+        variance = n_groups / max(1, n_groups - 1) * float((excess**2).sum()) / n_rows**2
+        effective = rate * (1 - rate) / variance if variance > 0 else n_groups
+        return _wilson(rate, min(max(effective, n_groups), n_rows))
+
+
+def _wilson(rate: float, n_rows: float) -> tuple[float, float]:
+    """(r + z²/2n ± z sqrt(r (1 − r) / n + z²/4n²)) / (1 + z²/n),   z = 1.96."""
+    z = float(ndtri(0.975))
+    middle, width = rate + z**2 / (2 * n_rows), z * np.sqrt(rate * (1 - rate) / n_rows + z**2 / (4 * n_rows**2))
+    return float((middle - width) / (1 + z**2 / n_rows)), float((middle + width) / (1 + z**2 / n_rows))
 
 
 class HeldOutNumbers(NamedTuple):
@@ -58,49 +89,28 @@ class HeldOutNumbers(NamedTuple):
         return float((np.abs(self.level - 0.5) <= nominal / 2).mean())
 
 
-class Share(NamedTuple):
-    """How often something happened, and where its rate may be with 95 % confidence (Wilson's interval)."""
-
-    n_times: int
-    n_rows: int
-    low: float
-    high: float
-
-    @property
-    def rate(self) -> float:
-        """n_times / n_rows."""
-        return self.n_times / self.n_rows if self.n_rows else float("nan")
-
-    @classmethod
-    def of(cls, happened: NDArray[np.bool_]) -> Share:
-        """Of these rows."""
-        if len(happened) == 0:
-            return cls(0, 0, 0.0, 1.0)
-        interval = binomtest(int(happened.sum()), len(happened)).proportion_ci(0.95, "wilson")
-        return cls(int(happened.sum()), len(happened), float(interval.low), float(interval.high))
-
-
 def hold_out_classes(model: Any, labelled: Labelled, seed: int, task: str = "cross-validation") -> HeldOutClasses:
     """Each labelled row's probabilities by a model that was trained without it, and without its group.
 
-    A class that is missing from a training fold has probability zero there, so that its rows count as errors. Rows whose fold leaves
-    fewer than two classes to learn from are left out.
+    A class that is missing from a training fold has probability zero there, so that its rows count as errors. Where a fold leaves fewer
+    than two classes to learn from, all are equally probable.
     """
     classes = np.unique(labelled.y)
-    proba = np.full((len(labelled.y), len(classes)), np.nan)
+    proba = np.full((len(labelled.y), len(classes)), 1 / len(classes))
+    judged = False
     for training, held_out in _counted(_class_folds(labelled, seed), task):
-        if len(np.unique(labelled.y[training])) < 2:
+        if len(held_out) == 0 or len(np.unique(labelled.y[training])) < 2:
             continue
+        judged = True
         fitted = clone(model).fit(_safe_indexing(labelled.rows, training), labelled.y[training])
         proba[held_out] = 0.0
         proba[np.ix_(held_out, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(_safe_indexing(labelled.rows, held_out))
-    judged = ~np.isnan(proba[:, 0])
-    if not judged.any():
+    if not judged:
         raise ValueError(
             f"{len(labelled.y)} labels are too few to hold some of them out: label at least two rows of two classes"
             f"{'' if labelled.groups is None else ', in several groups'}."
         )
-    return HeldOutClasses(labelled.y[judged], proba[judged], classes)
+    return HeldOutClasses(labelled.y, proba, classes, labelled.groups)
 
 
 def hold_out_numbers(model: Any, labelled: Labelled, seed: int, task: str = "cross-validation") -> HeldOutNumbers:
@@ -132,13 +142,14 @@ def _number_folds(labelled: Labelled, seed: int) -> Folds:
     n_groups = len(labelled.y) if labelled.groups is None else len(np.unique(labelled.groups))
     n_folds = min(N_FOLDS, n_groups)
     if n_folds < 2 or len(labelled.y) < 4:
-        raise ValueError(f"{len(labelled.y)} rows with a number are too few to hold some of them out: fill in more cells.")
+        what = f"{len(labelled.y)} rows with a number" if labelled.groups is None else f"Rows with a number in {n_groups} group(s)"
+        raise ValueError(f"{what} are too few to hold some of them out: fill in more cells.")
     splitter = KFold if labelled.groups is None else GroupKFold
     return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labelled.y)), labelled.y, labelled.groups))
 
 
 def _counted(folds: Folds, task: str) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    progress = Progress(task, len(folds), enabled=False, unit="folds")
+    progress = Progress(task, len(folds), unit="folds")
     for fold in folds:
         yield fold
         progress.advance(1)

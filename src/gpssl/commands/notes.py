@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..io import OutsideTrainingRangeWarning
+
 INDUCING = re.compile(r"(\d+) inducing points leave (\S+) of the prior variance open")
 
 
@@ -14,7 +16,7 @@ def _for_people(text: str) -> str:
     """With the options of the command in the place of parameters."""
     found = INDUCING.match(text)
     if found is None:
-        return text
+        return text.replace("n_components", "--components").replace("max_inducing", "--max-inducing")
     advice = f"--max-inducing {2 * int(found[1])} would follow the rows better"
     return f"{found[1]} inducing points leave {found[2]} of the prior variance open: {advice}."
 
@@ -28,5 +30,7 @@ def noting(notes: list[str]) -> Iterator[None]:
         try:
             yield
         finally:
-            texts = [_for_people(str(warning.message)) for warning in caught]
+            # Of rows outside the ranges, pieces of a table tell one by one: the first is enough.
+            outside = [warning for warning in caught if issubclass(warning.category, OutsideTrainingRangeWarning)]
+            texts = [_for_people(str(warning.message)) for warning in caught if warning not in outside[1:]]
             notes.extend(text for text in dict.fromkeys(texts) if text not in notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,8 +21,16 @@ def open_subject(
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
     columns: Sequence[ColumnFacts] | None = None,
+    results: re.Pattern[str] | None = None,
 ) -> Subject:
-    """A table or tissue, by the name of the file. `columns` are those of a model that will be used on it."""
+    """A table or tissue, by the name of the file.
+
+    `columns` are those of a model that will be used on it; columns with names as `results` has them are about to be written.
+    """
     if path.suffix.lower() == SUFFIX:
+        if keep or ignore:
+            raise ValueError("Spots of tissue are compared by expression, place and colour: leave out --keep and --ignore.")
         return TissueSubject(path, target=target, target_kind=target_kind, group=group)
-    return TableSubject(path, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, columns=columns)
+    return TableSubject(
+        path, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, columns=columns, results=results
+    )

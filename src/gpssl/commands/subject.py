@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -29,7 +31,8 @@ class Piece(NamedTuple):
     """All columns as the person had them, in a data frame: numbers and dates as such if called with true, else as they stood there."""
 
 
-class Target(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Target:
     """What is to be predicted."""
 
     name: str
@@ -37,7 +40,7 @@ class Target(NamedTuple):
     values: NDArray[Any]
     """Numbers with NaN, or texts with None, where it is not known. [n]"""
 
-    @property
+    @cached_property
     def is_known(self) -> NDArray[np.bool_]:
         """Which rows have a label. [n]"""
         if self.kind == "number":
@@ -71,6 +74,12 @@ class Subject(ABC):
     facts: Sequence[ColumnFacts]
     """Of the columns that the model learns from."""
     kind: Literal["table", "tissue"]
+    dropped: Mapping[str, str]
+    """Columns that the model does not look at, and why."""
+    group: str | None
+    """The column that says which rows belong together."""
+    target_name: str | None
+    """The column to predict."""
 
     @abstractmethod
     def kernel(self, settings: Settings) -> Kernel:
@@ -108,16 +117,18 @@ class Subject(ABC):
 
     def card_notes(self) -> dict[str, Any]:
         """For the card of a model that was learnt from this file."""
-        return {"kind": self.kind, "table": self.path.name, "rows": self.n_rows}
+        notes = {"kind": self.kind, "table": self.path.name, "rows": self.n_rows, "target": self.target_name, "group": self.group}
+        return {name: value for name, value in notes.items() if value is not None}
 
     def rows_at(self, places: NDArray[np.intp]) -> Any:
         """Some of the rows, in the order of the file, in memory."""
-        chosen = [piece.rows[np.isin(np.arange(where.start, where.stop), places)] for piece, where in self.numbered_pieces()]
-        return _side_by_side(chosen)
+        chosen = np.zeros(self.n_rows, dtype=bool)
+        chosen[places] = True
+        return one_below_the_other([piece.rows[chosen[where]] for piece, where in self.numbered_pieces()])
 
     def numbered_pieces(self, task: str = "reading") -> Iterator[tuple[Piece, slice]]:
         """The pieces, and where each is in the file."""
-        progress = Progress(task, self.n_rows, enabled=False)
+        progress = Progress(task, self.n_rows)
         start = 0
         for piece in self.pieces():
             yield piece, slice(start, start + len(piece.rows))
@@ -125,13 +136,9 @@ class Subject(ABC):
             progress.advance(len(piece.rows))
         progress.finish()
 
-    def map(self, function: Callable[[Any], NDArray[Any]], task: str) -> NDArray[Any]:
-        """A function of the rows, piece by piece. [n, …]"""
-        return np.concatenate([function(piece.rows) for piece, _ in self.numbered_pieces(task)])
 
-
-def _side_by_side(parts: list[Any]) -> Any:
-    """Data frames or arrays, one below the other."""
+def one_below_the_other(parts: list[Any]) -> Any:
+    """Data frames or arrays, as one."""
     if hasattr(parts[0], "columns"):
         import pandas as pd
 

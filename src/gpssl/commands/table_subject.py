@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .. import GPSSL, files
 from ..column_facts import ColumnFacts
-from ..files import UserTable, is_typed, open_table, write_table
+from ..files import UserTable, is_typed, names_in, open_table, write_table
 from .settings import Settings, kernel_for, new_representation
 from .subject import Array, Piece, Subject, Target, TargetKind
 
@@ -35,14 +36,20 @@ class TableSubject(Subject):
         keep: Sequence[str] = (),
         ignore: Sequence[str] = (),
         columns: Sequence[ColumnFacts] | None = None,
+        results: re.Pattern[str] | None = None,
     ) -> None:
-        apart = [*ignore, *([] if group is None else [group])]
+        earlier = [] if results is None else [name for name in names_in(path) if results.fullmatch(name) and name != target]
+        apart = [*ignore, *earlier, *([] if group is None else [group])]
         self.table: UserTable = open_table(path, keep=keep, ignore=apart, target=target, target_kind=target_kind, columns=columns)
         self.path = path
         self.n_rows = self.table.n_rows
         self.notes = [*self.table.notes, *_left_out(self.table.dropped, apart)]
-        self.facts = self.table.facts
-        self._target, self._group = target, group
+        if earlier:
+            self.notes.append(
+                f"Columns of an earlier run are not learnt from, and replaced in the results: {', '.join(earlier[:MOST_REASONS])}."
+            )
+        self.facts, self.dropped = self.table.facts, self.table.dropped
+        self.target_name, self.group = target, group
         self._frame = self.table.frame() if self.table.fits_in_memory else None
 
     def kernel(self, settings: Settings) -> Kernel:
@@ -69,15 +76,15 @@ class TableSubject(Subject):
 
     def target(self) -> Target:
         """The column that was named when the file was opened."""
-        if self._target is None or self.table.target_kind is None:
+        if self.target_name is None or self.table.target_kind is None:
             raise ValueError("Name the column to predict: --target COLUMN.")
-        return Target(self._target, self.table.target_kind, self.table.target())
+        return Target(self.target_name, self.table.target_kind, self.table.target())
 
     def groups(self) -> NDArray[Any] | None:
         """The column that was named; a row without a group is one of its own."""
-        if self._group is None:
+        if self.group is None:
             return None
-        return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self._group))])
+        return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.group))])
 
     def coordinates(self) -> Array | None:
         """Tables have none."""

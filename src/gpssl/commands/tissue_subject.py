@@ -34,7 +34,8 @@ class TissueSubject(Subject):
         self.n_rows = int(self.adata.n_obs)
         self.notes = [f"{self.n_rows:,} spots, {self.adata.n_vars:,} genes"]
         self.facts: list[ColumnFacts] = []
-        self._target, self._target_kind, self._group = target, target_kind, group
+        self.dropped: dict[str, str] = {}
+        self.target_name, self.group, self._target_kind = target, group, target_kind
         self._spatial_key = "spatial" if "spatial" in self.adata.obsm else None
         for name in (target, group):
             if name is not None and name not in self.adata.obs:
@@ -82,20 +83,20 @@ class TissueSubject(Subject):
 
     def target(self) -> Target:
         """A column of `obs`."""
-        if self._target is None:
+        if self.target_name is None:
             raise ValueError("Name the column of obs to predict: --target COLUMN.")
-        column = self.adata.obs[self._target]
+        column = self.adata.obs[self.target_name]
         kind = self._target_kind or ("number" if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any() else "class")
         if kind == "number":
-            return Target(self._target, kind, column.to_numpy(dtype=np.float64))
+            return Target(self.target_name, kind, column.to_numpy(dtype=np.float64))
         texts = column.astype(object).where(column.notna(), None)
         values = [None if value is None or str(value) in UNKNOWN else str(value) for value in texts]
-        return Target(self._target, kind, np.array(values, dtype=object))
+        return Target(self.target_name, kind, np.array(values, dtype=object))
 
     def groups(self) -> NDArray[Any] | None:
         """The column that was named, else blocks of neighbouring spots: neighbours give each other away."""
-        if self._group is not None:
-            return self.adata.obs[self._group].astype(str).to_numpy()
+        if self.group is not None:
+            return self.adata.obs[self.group].astype(str).to_numpy()
         if self._spatial_key is None:
             return None
         from ..spatial import spatial_blocks
@@ -110,8 +111,9 @@ class TissueSubject(Subject):
         """AnnData with the new columns in `obs`, or a table of them."""
         piece = next(self.pieces())
         new = new_columns(piece, slice(0, self.n_rows))
-        if out.suffix != SUFFIX:
-            write_table(out, new if only_new else piece.cells(True).join(new, rsuffix="_new"), force=force)
+        if out.suffix.lower() != SUFFIX:
+            cells = piece.cells(True)
+            write_table(out, new if only_new else cells.drop(columns=new.columns, errors="ignore").join(new), force=force)
             return
         for name in new.columns:
             self.adata.obs[name] = _storable(new[name])
@@ -120,13 +122,10 @@ class TissueSubject(Subject):
 
 
 def _storable(column: Any) -> Any:
-    """Texts and truth values of which some are missing, in a type that files of AnnData have."""
+    """Without the index; texts of which some are missing as categories, which files of AnnData have."""
     import pandas as pd
 
-    if column.dtype != object:
-        return column.to_numpy()
-    are_true_or_false = column.dropna().map(lambda value: isinstance(value, bool | np.bool_)).all()
-    return pd.array(column.to_numpy(), dtype="boolean") if are_true_or_false and column.notna().any() else pd.Categorical(column)
+    return pd.Categorical(column) if column.dtype == object else column.array
 
 
 def _read(path: Path) -> Any:

@@ -4,7 +4,7 @@ from .columns import Column
 from .encoded_rows import EncodedRows
 from .errors import FileError
 from .piece import Piece
-from .table import UserTable, open_table
+from .table import UserTable, names_in, open_table
 from .writing import check_writable, is_typed, replacing, write_table
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "UserTable",
     "check_writable",
     "is_typed",
+    "names_in",
     "open_table",
     "replacing",
     "write_table",

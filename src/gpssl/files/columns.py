@@ -88,10 +88,11 @@ class Column:
     def written(self, column: Any, *, typed: bool) -> Any:
         """Cells as they are given back to the person who had them: text and values as they were, but for two things.
 
-        In a file that knows types, what was text and can be read as numbers or dates is that; but whole numbers with more digits than
-        double precision has stay text. In a file of text, numbers have decimal points, as the new columns beside them have.
+        In a file that knows types, what was text and can be read as numbers or dates is that; but whole numbers of 64 bits with more
+        digits than double precision has, which nearly always are IDs, stay text. In a file of text, numbers have decimal points, as the new columns beside them have.
         """
-        if typed and not self.is_typed and self.kind in ("number", "date") and not self.has_too_many_digits:
+        is_id = self.has_too_many_digits and max(-self.findings.minimum, self.findings.maximum) <= 2**64
+        if typed and not self.is_typed and self.kind in ("number", "date") and not is_id:
             return self.values(column)
         column = plain(column)
         if not typed and self.reading in ("comma", "grouped"):

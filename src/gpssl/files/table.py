@@ -86,6 +86,11 @@ def open_table(
     return table
 
 
+def names_in(path: str | PathLike[str]) -> list[str]:
+    """The names of the columns, without a look at the rows."""
+    return list(_open_source(Path(path)).names)
+
+
 class UserTable:
     """A table in a file. `open_table` makes it.
 
