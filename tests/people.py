@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +42,8 @@ def written(frame: pd.DataFrame, path: Path, **options: Any) -> Path:
     """As CSV."""
     frame.to_csv(path, index=False, **options)
     return path
+
+
+def json_lines(path: Path) -> pd.DataFrame:
+    """Values as JSON has them: pandas would turn whole numbers into others."""
+    return pd.DataFrame([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()], dtype=object)

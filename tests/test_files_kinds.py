@@ -14,7 +14,8 @@ import pyarrow.parquet
 import pytest
 
 from gpssl.column_facts import ColumnFacts
-from gpssl.files import FileError, UserTable, open_table
+from gpssl.files import FileError, UserTable, is_typed, open_table, write_table
+from people import json_lines
 
 REPEATS = 20
 
@@ -266,3 +267,80 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     (tmp_path / "table.arrow").write_bytes(b"something else")
     with pytest.raises(FileError, match="cannot be read"):
         open_table(tmp_path / "table.arrow")
+
+
+WORDS = ["NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A", "<NA>", "NaT"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl"])
+def test_cells_of_text_are_given_back_as_they_stood(tmp_path: Path, ending: str) -> None:
+    texts = [*WORDS, " padded ", "word", "007", ""]
+    numbers = ["1.50", "NA", "-", "2", "", "null"]
+    lines = ["text,number,day,flag"]
+    for place in range(3 * len(texts)):
+        day = ["2024-01-31", "n/a", "2024-12-01T10:00"][place % 3]
+        lines.append(f"{texts[place % len(texts)]},{numbers[place % len(numbers)]},{day},{['yes', 'None', 'no'][place % 3]}")
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    table, out = open_table(tmp_path / "table.csv"), tmp_path / f"out.{ending}"
+    assert {facts.name: facts.kind for facts in table.facts} == {"text": "category", "number": "number", "day": "date", "flag": "boolean"}
+    write_table(out, (piece.cells(typed=is_typed(out)) for piece in table.pieces()))
+    if ending in ("csv", "tsv"):
+        found = pd.read_csv(out, sep="\t" if ending == "tsv" else ",", dtype=str, keep_default_na=False)
+        given = pd.read_csv(tmp_path / "table.csv", dtype=str, keep_default_na=False)
+        pd.testing.assert_frame_equal(found, given)
+        return
+    found = pd.read_parquet(out) if ending == "parquet" else json_lines(out)
+    assert found["text"][: len(texts)].tolist() == [*texts[:-1], None]
+    assert found["flag"].tolist()[:3] == ["yes", "None", "no"]
+    np.testing.assert_array_equal(found["number"][:6].astype(float), [1.5, np.nan, np.nan, 2, np.nan, np.nan])
+    days = pd.to_datetime(found["day"][:3], format="mixed").tolist()
+    assert days[0] == pd.Timestamp("2024-01-31")
+    assert days[1] is pd.NaT
+    assert days[2] == pd.Timestamp("2024-12-01 10:00")
+
+
+def test_decimal_commas_become_points_and_other_cells_stay(tmp_path: Path) -> None:
+    table = table_of(tmp_path, ["1,50", "1.234,5", "NA", "-", "7", "-0,25"])
+    cells = next(table.pieces()).cells(typed=False)["v"]
+    assert cells.tolist()[:6] == ["1.50", "1234.5", "NA", "-", "7", "-0.25"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels", "notes"),
+    [
+        (
+            ["None", "Mild", "", "Severe"],
+            ["None", "Mild", None, "Severe"],
+            ["20 cells 'None' of the target 'v' count as a class"],
+        ),
+        (
+            ["None", "Mild", " ", "Severe"],
+            ["None", "Mild", None, "Severe"],
+            ["20 cells 'None' of the target 'v' count as a class"],
+        ),
+        (["None", "Mild", "Severe"], [None, "Mild", "Severe"], ["20 cells 'None' of the target 'v' count as rows without a label."]),
+        (["NA", "a", "b", ""], [None, "a", "b", None], ["20 cells 'NA' of the target 'v' count as rows without a label."]),
+        (["NA", "a", "? ", "b"], [None, "a", None, "b"], ["20 cells 'NA', 20 cells '?' of the target 'v' count as rows without a label."]),
+        (["1", "0", "None", "-", ""], ["1", "0", *[None] * 3], ["20 cells 'None', 20 cells '-' of the target 'v' count as rows without"]),
+        (["0.5", "1.5", "nan"], [0.5, 1.5, np.nan], ["20 cells 'nan' of the target 'v' count as rows without a label."]),
+        (["a", "b", ""], ["a", "b", None], []),
+    ],
+)
+@pytest.mark.parametrize("is_typed_file", [False, True])
+def test_words_of_a_target_that_are_no_labels(
+    tmp_path: Path, cells: list[str], labels: list[Any], notes: list[str], is_typed_file: bool
+) -> None:
+    table = table_of(tmp_path, cells, target="v")
+    if is_typed_file:
+        columns = {"v": [cell or None for cell in cells] * REPEATS, "other": np.arange(len(cells) * REPEATS) % 7}
+        write_table(tmp_path / "table.parquet", pd.DataFrame(columns))
+        table = open_table(tmp_path / "table.parquet", target="v")
+    found = [note for note in table.notes if "the target" in note]
+    assert len(found) == len(notes)
+    assert all(one.startswith(note) for one, note in zip(found, notes, strict=True))
+    np.testing.assert_array_equal(table.target(), np.array(labels * REPEATS, dtype=float if labels[0] == 0.5 else object))
+
+
+def test_a_single_word_of_a_target(tmp_path: Path) -> None:
+    table = table_of(tmp_path, ["a", "b", "a", "b", "NA"], repeats=1, target="v")
+    assert "1 cell 'NA' of the target 'v' counts as a row without a label." in table.notes

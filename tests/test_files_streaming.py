@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
@@ -14,6 +17,7 @@ from sklearn.gaussian_process.kernels import RBF
 from gpssl import GPSSL
 from gpssl.files import FileError, open_table, write_table
 from gpssl.files import table as table_module
+from gpssl.files.delimited import DelimitedFile
 from gpssl.kernels import CategoryKernel, for_table
 
 N_ROWS = 3000
@@ -138,6 +142,39 @@ def test_large_tables_are_told_from_small_ones(tmp_path: Path, monkeypatch: pyte
     assert table.fits_in_memory
     monkeypatch.setattr(table_module, "MEMORY_BYTES", 200 * 20)
     assert not table.fits_in_memory
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "jsonl"])
+@pytest.mark.parametrize("ignored", [False, True])
+def test_long_texts_make_a_table_large(tmp_path: Path, ending: str, ignored: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that are not learnt from, and however well they are packed."""
+    remarks = ["x" * 10_000, "y" * 10_000] * 100 if ignored else [f"{place:05d}" * 2000 for place in range(200)]
+    frame = mixed_frame(200).assign(remark=remarks)
+    path = tmp_path / f"table.{ending}"
+    write_table(tmp_path / f"table.{ending.removesuffix('.gz')}", frame)
+    if ending == "csv.gz":
+        path.write_bytes(gzip.compress((tmp_path / "table.csv").read_bytes()))
+    monkeypatch.setattr(table_module, "MEMORY_BYTES", 1_900_000)
+    table = open_table(path, ignore=["remark"] if ignored else [])
+    assert "remark" in table.dropped
+    assert not table.fits_in_memory
+    monkeypatch.setattr(table_module, "MEMORY_BYTES", 2_200_000)
+    assert table.fits_in_memory
+
+
+def test_texts_of_one_column_are_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_table(tmp_path / "table.csv", mixed_frame(60).assign(who=[["anna", "NA", "3", ""][place % 4] for place in range(60)]))
+    table = open_table(tmp_path / "table.csv", ignore=["who"])
+    asked: list[list[str]] = []
+    read = DelimitedFile._read
+
+    def watched(self: DelimitedFile, names: list[str], missing: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        asked.append(list(names))
+        return read(self, names, missing)
+
+    monkeypatch.setattr(DelimitedFile, "_read", watched)
+    assert table.texts("who").tolist()[:4] == ["anna", None, "3", None]
+    assert {tuple(names) for names in asked} == {("who",)}
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 
 from gpssl.files import FileError, check_writable, replacing, write_table
@@ -88,6 +94,31 @@ def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, ending: st
     assert list(tmp_path.iterdir()) == [path]
 
 
+KILLED = """
+import os, signal, sys
+import pandas as pd
+from gpssl.files import write_table
+
+def frames():
+    for row in range(3):
+        yield pd.DataFrame({"x": [float(row)] * 100_000})
+    os.kill(os.getpid(), signal.SIGKILL)
+
+write_table(sys.argv[1], frames(), force=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "jsonl"])
+def test_killed_process_leaves_the_old_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out.{ending}"
+    path.write_text("old")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert path.read_text() == "old"
+    assert any(file.stat().st_size > 0 for file in tmp_path.iterdir() if file != path)  # it was killed in the middle
+
+
 def test_replacing_for_other_writers(tmp_path: Path) -> None:
     with replacing(tmp_path / "report.html", force=False) as temporary:
         assert temporary.parent == tmp_path
@@ -124,7 +155,20 @@ def test_parts_with_other_columns_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_column_without_values_at_first(tmp_path: Path) -> None:
-    parts = [pd.DataFrame({"x": [1.0], "t": [None]}), pd.DataFrame({"x": [2.0], "t": ["text"]})]
-    write_table(tmp_path / "out.parquet", iter(parts))
-    assert pd.read_parquet(tmp_path / "out.parquet")["t"].tolist() == [None, "text"]
+@pytest.mark.parametrize("n_first", [0, 2])
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "jsonl"])
+def test_columns_without_values_at_first_keep_their_types(tmp_path: Path, ending: str, n_first: int) -> None:
+    def part(*cells: Any) -> pd.DataFrame:
+        number, flag, text = ([cell] * (n_first if cell is None else 1) for cell in cells)
+        columns = {"number": pd.array(number, "Float64").to_numpy(float, na_value=np.nan), "flag": pd.array(flag, "boolean"), "text": text}
+        return pd.DataFrame(columns).astype({"text": object})
+
+    path = tmp_path / f"out.{ending}"
+    write_table(path, iter([part(None, None, None), part(1.5, True, "text"), part(None, None, None)]))
+    found = read(path)
+    assert found["text"].isna().tolist() == found["flag"].isna().tolist() == found["number"].isna().tolist()
+    assert found.dropna().to_numpy().tolist() == [[1.5, True, "text"]]
+    assert len(found) == 2 * n_first + 1
+    if ending in ("parquet", "arrow"):
+        schema = pyarrow.parquet.read_schema(path) if ending == "parquet" else pyarrow.ipc.open_file(path).schema
+        assert [str(kind) for kind in schema.types] == ["double", "bool", "string"]

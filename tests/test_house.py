@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "gpssl"
 
 ORDER = [
+    "atomic",
     "callbacks",
     "progress",
     "validation",

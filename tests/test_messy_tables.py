@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+import gpssl
 from gpssl.cli import app
+from gpssl.column_facts import ColumnFacts
+from gpssl.commands.table_subject import TableSubject
 from people import two_groups
 
 ROWS = two_groups(40, 20).drop(columns="number")
@@ -46,28 +52,99 @@ def doubled_header() -> bytes:
     return f"{header.replace('weight', 'size')}\n{rest}".encode()
 
 
-RESULTS: dict[str, tuple[Callable[[], bytes], str]] = {
-    "UTF-8 with a byte-order mark": (umlauts("utf-8-sig"), ""),
-    "Latin-1": (umlauts("latin-1"), "Windows-1252"),
-    "semicolons and decimal commas": (semicolons_and_commas, ""),
-    "quoted line breaks": (quoted_lines, ""),
-    "empty, constant and ID-like columns": (useless_columns, "'row_id' (it looks like an ID"),
-    "dates and truth values": (dates_and_truths, ""),
-    "two columns of the same name": (doubled_header, "size"),
+def words_for_missing_cells() -> bytes:
+    return text_of(ROWS.assign(kind=ROWS["kind"].replace({"flower": "None"}), weight=ROWS["weight"].fillna("n/a"))).encode()
+
+
+def number(name: str, source: str | None = None) -> ColumnFacts:
+    """What should be known of a column of numbers."""
+    cells = ROWS[source or name]
+    return ColumnFacts(name, "number", "float64", int(cells.isna().sum()), cells.min(), cells.max(), None)
+
+
+def category(name: str, *levels: str) -> ColumnFacts:
+    return ColumnFacts(name, "category", "object", 0, None, None, levels)
+
+
+def seconds(day: str) -> float:
+    return pd.Timestamp(day).timestamp()
+
+
+class Case(NamedTuple):
+    """A table, what should be said about it, what should be known of its columns, and how its second row should be given back."""
+
+    content: Callable[[], bytes]
+    notes: list[str]
+    facts: list[ColumnFacts]
+    cells: dict[str, str]
+
+
+PLAIN = [number("size"), number("weight"), category("colour", "blue", "grey", "red")]
+UMLAUTS = [number("größe", "size"), number("weight"), category("colour", "blue", "grün", "red")]
+SIZE, WEIGHT = (repr(float(ROWS[name][1])) for name in ("size", "weight"))
+RESULTS: dict[str, Case] = {
+    "UTF-8 with a byte-order mark": Case(umlauts("utf-8-sig"), ["byte order mark"], UMLAUTS, {"größe": SIZE, "colour": "grün"}),
+    "Latin-1": Case(umlauts("latin-1"), ["Windows-1252"], UMLAUTS, {"größe": SIZE, "colour": "grün"}),
+    "semicolons and decimal commas": Case(
+        semicolons_and_commas,
+        ["separated by semicolons", "Numbers with decimal commas: 'size', 'weight'."],
+        PLAIN,
+        {"size": SIZE, "weight": WEIGHT},
+    ),
+    "quoted line breaks": Case(
+        quoted_lines, [], [*PLAIN[:2], category("colour", "blue\nor so", "grey\nor so", "red\nor so")], {"colour": "grey\nor so"}
+    ),
+    "empty, constant and ID-like columns": Case(
+        useless_columns,
+        [
+            "'empty' (it is empty)",
+            "'constant' (all its cells are alike)",
+            "'row_id' (it looks like an ID: by its name",
+            "'name' (it looks like an ID: 40 different texts in 40 rows)",
+        ],
+        PLAIN,
+        {"empty": "", "constant": "7", "row_id": "4", "name": "x1"},
+    ),
+    "dates and truth values": Case(
+        dates_and_truths,
+        ["Dates read as day.month.year: 'day'."],
+        [
+            *PLAIN,
+            ColumnFacts("day", "date", "datetime64[us]", 0, seconds("2024-01-01"), seconds("2024-02-09"), None),
+            ColumnFacts("paid", "boolean", "float64", 0, 0.0, 1.0, None),
+        ],
+        {"day": "02.01.2024", "paid": "no"},
+    ),
+    "two columns of the same name": Case(
+        doubled_header, ["renamed: 'size.1'."], [number("size"), number("size.1", "weight"), PLAIN[2]], {"size": SIZE, "size.1": WEIGHT}
+    ),
+    "words for missing cells, and a class that looks like one": Case(
+        words_for_missing_cells, ["12 cells 'None' of the target 'kind' count as a class, because 20"], PLAIN, {"weight": WEIGHT}
+    ),
 }
 
 
-@pytest.mark.parametrize("case", RESULTS)
-def test_result(case: str, tmp_path: Path) -> None:
-    content, note = RESULTS[case]
+@pytest.mark.parametrize("name", RESULTS)
+def test_result(name: str, tmp_path: Path) -> None:
+    case = RESULTS[name]
     table, out = tmp_path / "table.csv", tmp_path / "out.csv"
-    table.write_bytes(content())
+    table.write_bytes(case.content())
     result = CliRunner().invoke(app, ["label", str(table), "-t", "kind", "-o", str(out), "--draws", "5"])
     assert result.exit_code == 0, result.output
-    assert note in result.output
-    written = pd.read_csv(out)
+    assert all(note in result.output for note in case.notes), result.output
+    assert ("Note" in result.output) == (case.notes != [])
+    card = gpssl.read_card(out.with_suffix(".gpssl"))
+    assert card.columns == tuple(case.facts)
+    assert card.n_rows == 40
+    written = pd.read_csv(out, dtype=str, keep_default_na=False)
+    assert written.loc[1, list(case.cells)].to_dict() == case.cells
     assert len(written) == 40
-    assert written["kind_predicted"].notna().sum() == 20
+    flower = "None" if "class" in name else "flower"
+    open_rows = ROWS["kind"].isna()
+    expected = np.where(open_rows, np.where(ROWS["colour"] == "grey", "stone", flower), "")
+    assert written["kind_predicted"].tolist() == expected.tolist()
+    given = ROWS["kind"].replace({"flower": flower}).fillna("")
+    assert written["kind"].tolist() == given.tolist()
 
 
 def header_only() -> bytes:
@@ -121,14 +198,29 @@ def test_ten_thousand_columns(tmp_path: Path) -> None:
     assert pd.read_parquet(out).shape == (30, 4)
 
 
-def test_table_that_does_not_fit_in_memory_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = tmp_path / "table.csv"
-    table.write_text(text_of(two_groups(300, 60)))
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_table_that_does_not_fit_in_memory_gives_the_same(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, frame = tmp_path / "table.csv", two_groups(300, 60).sort_values("kind", ignore_index=True)  # parts without predictions first
+    table.write_text(text_of(frame.assign(note=np.where(np.arange(300) % 3 == 0, "NA", "x"))))
     outputs = []
-    for limit in (2**28, 1):
-        monkeypatch.setattr("gpssl.files.table.MEMORY_BYTES", limit)
-        out = tmp_path / f"out{limit}.csv"
-        result = CliRunner().invoke(app, ["label", str(table), "-t", "kind", "-o", str(out), "--draws", "5"])
+    for name, memory, block in (("whole", 2**28, 2**20), ("parts", 1, 2048)):
+        monkeypatch.setattr("gpssl.files.table.MEMORY_BYTES", memory)
+        monkeypatch.setattr("gpssl.files.delimited.BLOCK_BYTES", (block, block))
+        pieces = list(TableSubject(table, target="kind").pieces())
+        assert (len(pieces) > 5) == (name == "parts")
+        out = tmp_path / f"{name}.{ending}"
+        result = CliRunner().invoke(
+            app, ["label", str(table), "-t", "kind", "-o", str(out), "--draws", "5", "--max-risk", "0.2"], catch_exceptions=False
+        )
         assert result.exit_code == 0, result.output
-        outputs.append(pd.read_csv(out))
-    pd.testing.assert_frame_equal(outputs[0], outputs[1], rtol=1e-6)
+        outputs.append(pyarrow.parquet.read_table(out) if ending == "parquet" else pa.Table.from_pandas(pd.read_csv(out)))
+    whole, parts = outputs
+    assert whole.schema.remove_metadata() == parts.schema.remove_metadata()
+    pd.testing.assert_frame_equal(whole.to_pandas(), parts.to_pandas(), rtol=1e-6)
+    types = {field.name: str(field.type) for field in parts.schema}
+    assert (types["size"], types["kind_probability"], types["kind_std"]) == ("double",) * 3
+    if ending == "parquet":
+        assert types["kind_abstain"] == "bool"
+        assert types["kind_predicted"] == types["note"] == "string"
+        assert parts["note"].to_pylist()[:2] == ["NA", "x"]
+    assert parts["kind_predicted"].null_count == 60

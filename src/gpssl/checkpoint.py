@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from os import PathLike
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .atomic import put_in_place
 from .moments import Moments, read_arrays
 from .sources import Rows, rows_of_a_part
 
@@ -69,7 +69,7 @@ class Checkpoint:
         beside = self._beside
         with open(beside, "wb") as file:
             np.savez(file, rows=self._rows.hexdigest(), seed=self._seed, n_parts=n_parts, **moments.to_arrays())
-        os.replace(beside, self.path)
+        put_in_place(beside, self.path)
         self._written = time.monotonic()
 
     def forget(self) -> None:

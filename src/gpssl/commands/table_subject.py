@@ -84,8 +84,7 @@ class TableSubject(Subject):
         """The column that was named; a row without a group is one of its own."""
         if self.group is None:
             return None
-        names = np.concatenate([frame[self.group].astype(object).to_numpy() for frame in self.table.frames(extra=[self.group])])
-        return np.array([f"row {row}" if name is None or name != name else str(name) for row, name in enumerate(names)])
+        return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.group))])
 
     def coordinates(self) -> Array | None:
         """Tables have none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,21 +11,25 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 from ..column_facts import ColumnFacts, ColumnKind
 from ..kernels.for_table import MOST_CATEGORIES
 from ..tables import encode_cell
-from .delimited import Storage
+from .delimited import MISSING, Storage
 from .errors import listed
 from .kinds import is_ambiguous_date
 from .profile import SKETCH_SIZE, Findings
-from .readings import DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of
+from .readings import DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of, with_points
+from .typed import canonical, plain
 
 DTYPES: dict[ColumnKind, str] = {"number": "float64", "boolean": "float64", "date": "datetime64[us]", "category": "object"}
 ID_NAME = re.compile(r"(?i:unnamed: ?\d+|index|idx|row|row ?names?|(.*[ _.-])?(id|uuid|guid))|.*[a-z](ID|Id)")
 FEWEST_CONSECUTIVE = 8
 """Consecutive numbers that are no accident."""
 NEARLY = 0.95
+LARGEST_WHOLE = 2**53
+"""Up to which each whole number has its own double."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class Column:
     name: str
     kind: ColumnKind
     storage: Storage
+    is_typed: bool
+    """Whether the file says what its columns are; text is meant as text then."""
     reading: Reading
     findings: Findings
 
@@ -67,32 +74,44 @@ class Column:
         cells = cells_of(self.text(column))
         return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
 
-    def labels(self, column: Any) -> NDArray[Any]:
-        """Cells as names of classes: as in the file, but whole numbers without a point; None for what is missing."""
-        cells = cells_of(self.text(column))
+    def labels(self, column: Any, missing: Sequence[str] = MISSING) -> NDArray[Any]:
+        """Cells as names of classes: as in the file, but whole numbers without a point; None for what is missing, as these words are."""
+        cells = cells_of(self.text(column), missing)
         names = np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])
         if self.reading in NUMBERS:
             values = np.append(read_cells(cells.distinct, self.reading), np.nan)
-            whole = np.flatnonzero(values == np.floor(values))
+            whole = np.flatnonzero((values == np.floor(values)) & (np.abs(values) <= LARGEST_WHOLE))
             names[np.isnan(values)] = None
             names[whole] = [f"{value:.0f}" for value in values[whole]]
         return names[cells.places]
 
     def written(self, column: Any, *, typed: bool) -> Any:
-        """Cells as they are given back to the person who had them: text as it was, unless it is for a file that knows types.
+        """Cells as they are given back to the person who had them: text and values as they were, but for two things.
 
-        Numbers with a decimal comma become values in any case: new columns beside them have points.
+        In a file that knows types, what was text and can be read as numbers or dates is that; but whole numbers of 64 bits with more
+        digits than double precision has, which nearly always are IDs, stay text. In a file of text, numbers have decimal points, as the new columns beside them have.
         """
-        if self.storage != "text":
-            return column.to_pandas()
-        if self.kind in ("number", "date") and (typed or self.reading in ("comma", "grouped")):
+        is_id = self.has_too_many_digits and max(-self.findings.minimum, self.findings.maximum) <= 2**64
+        if typed and not self.is_typed and self.kind in ("number", "date") and not is_id:
             return self.values(column)
-        return column.to_pandas()
+        column = plain(column)
+        if not typed and self.reading in ("comma", "grouped"):
+            column = with_points(column, self.reading)
+        if not typed and pa.types.is_floating(column.type):
+            column = compute.if_else(compute.is_nan(column), None, column)
+        return pd.arrays.ArrowExtensionArray(column)
+
+    @property
+    def has_too_many_digits(self) -> bool:
+        """Whether some are whole numbers that cannot be told from their neighbours in double precision."""
+        found = self.findings
+        return self.kind == "number" and found.is_whole and found.n_values > 0 and max(-found.minimum, found.maximum) > LARGEST_WHOLE
 
     def text(self, column: Any) -> pa.Array:
         """Cells as text, whole numbers without a point."""
         if self.storage == "boolean":
-            return column.cast(pa.bool_()).cast(pa.string())
+            return plain(column).cast(pa.bool_()).cast(pa.string())
+        column = canonical(column) if pa.types.is_duration(column.type) else plain(column)
         return column if pa.types.is_string(column.type) else column.cast(pa.string())
 
 
@@ -113,6 +132,8 @@ def why_not(column: Column) -> str | None:
     found = column.findings
     if found.n_values == 0:
         return "it is empty"
+    if found.n_distinct < 2 and column.has_too_many_digits:
+        return "its numbers have the same first 15 digits, and more cannot be told apart"
     tells_gaps = column.kind == "category" and found.n_values < found.n_rows
     if found.n_distinct < 2 and not tells_gaps:
         return "all its cells are alike"
@@ -131,8 +152,11 @@ def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
         return None
     if found.n_values >= FEWEST_CONSECUTIVE and found.are_consecutive:
         return f"it looks like an ID: it counts the rows from {found.minimum:.0f} to {found.maximum:.0f}"
-    all_differ = found.n_distinct >= (1 if found.n_distinct < SKETCH_SIZE else NEARLY) * found.n_values
-    if all_differ and (is_unnamed or ID_NAME.fullmatch(column.name)):
+    if not is_unnamed and not ID_NAME.fullmatch(column.name):
+        return None
+    if column.has_too_many_digits:
+        return "it looks like an ID: by its name, and its numbers have more than 15 digits"
+    if found.n_distinct >= (1 if found.n_distinct < SKETCH_SIZE else NEARLY) * found.n_values:
         return "it looks like an ID: by its name, and all its numbers are different"
     return None
 

@@ -39,10 +39,25 @@ class TableSource(Protocol):
     """The other columns, and why."""
     unnamed: set[str]
     """Columns whose names are made up."""
+    index: list[str]
+    """Columns that were the index of a data frame."""
+    separator: str
+    """Between its cells; a semicolon where nothing is, so that commas may be decimal ones."""
+    knows_types: bool
+    """Whether text in it is meant as text, also where it looks like a number."""
     notes: list[str]
+
+    @property
+    def text_bytes(self) -> int:
+        """About as many as all its cells of text have."""
+        ...
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """These columns of all rows in order: strings, double precision or microseconds; missing cells are null."""
+        ...
+
+    def cells(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The same, as they stand in the file: of any type, and with words that count as missing."""
         ...
 
 
@@ -56,11 +71,25 @@ class DelimitedFile:
         self.names, self.unnamed, notes = unique_names(self.dialect.names)
         self.storage: dict[str, Storage] = dict.fromkeys(self.names, "text")
         self.unusable: dict[str, str] = {}
+        self.index: list[str] = []
+        self.separator, self.knows_types = self.dialect.separator, False
         self.notes = [*self.dialect.notes, *notes]
         self._said_bad = False
 
+    @property
+    def text_bytes(self) -> int:
+        """Of the whole file, not compressed."""
+        return self.dialect.n_bytes
+
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Cells of text; rows that have too few or too many are left out while they are few."""
+        return self._read(names, MISSING)
+
+    def cells(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The same, where only empty cells are null."""
+        return self._read(names, ("",))
+
+    def _read(self, names: Sequence[str], missing: Sequence[str]) -> Iterator[pa.RecordBatch]:
         bad: list[tuple[int, str]] = []
 
         def leave_out(row: Any) -> str:
@@ -70,7 +99,7 @@ class DelimitedFile:
         n_rows, last = 0, None
         with as_sentence(self.path), open_bytes(self.path)[0] as stream:
             try:
-                for batch in csv.open_csv(stream, *_options(self.dialect, self.names, names, leave_out)):
+                for batch in csv.open_csv(stream, *_options(self.dialect, self.names, names, missing, leave_out)):
                     n_rows += batch.num_rows
                     if batch.num_rows:
                         yield batch
@@ -109,7 +138,7 @@ class DelimitedFile:
             self._said_bad = True
 
 
-def _options(dialect: Dialect, all_names: list[str], names: Sequence[str], leave_out: Any) -> tuple[Any, Any, Any]:
+def _options(dialect: Dialect, all_names: list[str], names: Sequence[str], missing: Sequence[str], leave_out: Any) -> tuple[Any, Any, Any]:
     fewest, most = BLOCK_BYTES
     read = csv.ReadOptions(
         use_threads=False,  # line numbers of bad rows are known only then
@@ -121,7 +150,7 @@ def _options(dialect: Dialect, all_names: list[str], names: Sequence[str], leave
     )
     parse = csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True, invalid_row_handler=leave_out)
     convert = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()), include_columns=list(names), null_values=list(MISSING), strings_can_be_null=True
+        column_types=dict.fromkeys(names, pa.string()), include_columns=list(names), null_values=list(missing), strings_can_be_null=True
     )
     return read, parse, convert
 

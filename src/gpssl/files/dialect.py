@@ -45,6 +45,8 @@ class Dialect:
     """Before the line of names."""
     row_bytes: int
     """Of a typical row."""
+    n_bytes: int
+    """Of the whole file, not compressed."""
     has_odd_quotes: bool
     """Whether the number of quotes is odd: one may be opened and not closed."""
     notes: tuple[str, ...]
@@ -60,7 +62,7 @@ def open_bytes(path: Path) -> tuple[pa.NativeFile, str | None]:
 
 def read_dialect(path: Path) -> Dialect:
     """The dialect of a file. All of its bytes are looked at, because one of them may tell the encoding."""
-    head, encoding, has_odd_quotes, compression = _scan(path)
+    head, encoding, n_bytes, has_odd_quotes, compression = _scan(path)
     text = head.decode(encoding, errors="replace")
     skipped, text, given = _separator_line(text)
     rows_of = {separator: list(_rows(text, separator)) for separator in ([given] if given else SEPARATORS)}
@@ -74,25 +76,26 @@ def read_dialect(path: Path) -> Dialect:
     names, note = _complete_names(rows)
     _check_names_are_no_numbers(names, path)
     row_bytes = len(text) // max(1, text.count("\n"))
-    return Dialect(compression, encoding, separator, tuple(names), skipped, row_bytes, has_odd_quotes, (*notes, *note))
+    return Dialect(compression, encoding, separator, tuple(names), skipped, row_bytes, n_bytes, has_odd_quotes, (*notes, *note))
 
 
-def _scan(path: Path) -> tuple[bytes, str, bool, str | None]:
-    """The first bytes, the encoding of them all, whether their quotes are odd, and the compression."""
+def _scan(path: Path) -> tuple[bytes, str, int, bool, str | None]:
+    """The first bytes, the encoding of them all, how many they are, whether their quotes are odd, and the compression."""
     stream, compression = open_bytes(path)
     with stream:
         head = stream.read(HEAD_BYTES)
         _check_is_text(head, path)
         marked = next((name for mark, name in ENCODING_MARKS.items() if head.startswith(mark)), None)
-        encoding, n_quotes = _look_through(head, stream, marked, path)
-        return head, encoding, n_quotes % 2 == 1, compression
+        encoding, n_bytes, n_quotes = _look_through(head, stream, marked, path)
+        return head, encoding, n_bytes, n_quotes % 2 == 1, compression
 
 
-def _look_through(head: bytes, stream: pa.NativeFile, marked: str | None, path: Path) -> tuple[str, int]:
-    """The encoding, which a mark at the beginning may tell, and the number of quotes."""
+def _look_through(head: bytes, stream: pa.NativeFile, marked: str | None, path: Path) -> tuple[str, int, int]:
+    """The encoding, which a mark at the beginning may tell, and the numbers of bytes and of quotes."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    is_utf8, is_cp1252, n_quotes = True, True, 0
+    is_utf8, is_cp1252, n_bytes, n_quotes = True, True, 0, 0
     for block in _blocks(head, stream):
+        n_bytes += len(block)
         n_quotes += block.count(b'"')
         if marked:
             continue
@@ -105,7 +108,7 @@ def _look_through(head: bytes, stream: pa.NativeFile, marked: str | None, path: 
                 is_utf8 = False
         is_cp1252 = is_cp1252 and NOT_IN_CP1252.search(block) is None
     is_utf8 = is_utf8 and decoder.getstate()[0] == b""  # no letter is cut off at the end
-    return marked or ("utf-8" if is_utf8 else "cp1252" if is_cp1252 else "latin-1"), n_quotes
+    return marked or ("utf-8" if is_utf8 else "cp1252" if is_cp1252 else "latin-1"), n_bytes, n_quotes
 
 
 def _blocks(head: bytes, stream: pa.NativeFile) -> Iterator[bytes]:

@@ -25,6 +25,7 @@ class _Block(NamedTuple):
     columns: dict[str, pa.Array]
     nested: set[str]
     n_rows: int
+    n_bytes: int
 
 
 class JsonLinesFile:
@@ -34,7 +35,9 @@ class JsonLinesFile:
         self.path = path
         keys: dict[str, None] = {}
         nested: set[str] = set()
+        self._n_bytes = 0
         for block in self._blocks():
+            self._n_bytes += block.n_bytes
             keys.update(dict.fromkeys(block.columns))
             keys.update(dict.fromkeys(sorted(block.nested)))
             nested |= block.nested
@@ -46,6 +49,13 @@ class JsonLinesFile:
         self.storage: dict[str, Storage] = {name: "text" for name, key in key_of.items() if key not in nested}
         self.unusable = {name: "holds lists or records, neither numbers, text nor dates" for name, key in key_of.items() if key in nested}
         self._key_of = key_of
+        self.index: list[str] = []
+        self.separator, self.knows_types = ";", False
+
+    @property
+    def text_bytes(self) -> int:
+        """Of the whole file, not compressed."""
+        return self._n_bytes
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """A batch for each block of lines."""
@@ -53,6 +63,10 @@ class JsonLinesFile:
             empty = pa.nulls(block.n_rows, pa.string())
             columns = [block.columns.get(self._key_of[name], empty) for name in names]
             yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+    def cells(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The same: words that count as missing are left to the reader."""
+        return self.batches(names)
 
     def _blocks(self) -> Iterator[_Block]:
         first = 1
@@ -94,7 +108,7 @@ def _read_fast(text: bytes) -> _Block | None:
     if len(set(table.column_names)) < len(table.column_names):
         return None
     columns = {name: _as_text(table.column(name).combine_chunks()) for name in table.column_names if name not in nested}
-    return _Block(columns, nested, table.num_rows)
+    return _Block(columns, nested, table.num_rows, len(text))
 
 
 def _as_text(column: Any) -> pa.Array:
@@ -110,7 +124,7 @@ def _read_slowly(text: bytes, first: int, path: Path) -> _Block:
     keys = dict.fromkeys(key for row in rows for key in row)
     nested = {key for row in rows for key, value in row.items() if isinstance(value, list | dict)}
     columns = {key: pa.array([_cell(row.get(key)) for row in rows], pa.string()) for key in keys if key not in nested}
-    return _Block(columns, nested, len(rows))
+    return _Block(columns, nested, len(rows), len(text))
 
 
 def _object(line: bytes, number: int, path: Path) -> dict[str, Any]:

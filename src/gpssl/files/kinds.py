@@ -21,14 +21,14 @@ MAX_PASSES = 6
 
 
 def settle_readings(
-    source: TableSource, kinds: Mapping[str, ColumnKind | None], separator: str, progress: Progress | None = None
+    source: TableSource, kinds: Mapping[str, ColumnKind | None], progress: Progress | None = None
 ) -> tuple[dict[str, Reading], dict[str, Findings]]:
     """The reading of each column and what was found with it. `kinds` names the columns, with the kind that is wanted, or None.
 
     A pass has to assume a reading for each column to find its smallest value and the like. The first rows tell which one, nearly always
     rightly; where the whole file tells another, these columns are read again.
     """
-    readings = _first_guess(source, kinds, separator)
+    readings = _first_guess(source, kinds)
     findings: dict[str, Findings] = {}
     shapes: dict[str, Shapes] = {}
     todo = readings
@@ -38,7 +38,7 @@ def settle_readings(
         for name, one in found.items():
             if name not in shapes or shapes[name][SHAPE["unsplit number"]] > 0:
                 shapes[name] = one.shapes
-        decided = _decide_all(source, shapes, kinds, separator)
+        decided = _decide_all(source, shapes, kinds)
         todo = {name: decided[name] for name in shapes if decided[name] != readings[name]}
         readings = {**readings, **todo}
         if not todo:
@@ -46,15 +46,14 @@ def settle_readings(
     return readings, findings
 
 
-def _first_guess(source: TableSource, kinds: Mapping[str, ColumnKind | None], separator: str) -> dict[str, Reading]:
+def _first_guess(source: TableSource, kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
     text = [name for name in kinds if source.storage[name] == "text"]
-    guess = _decide_all(source, first_shapes(source, text), kinds, separator)
+    guess = _decide_all(source, first_shapes(source, text), kinds)
     return {name: guess.get(name, _without_looking(source, name, kinds[name]) or "point") for name in kinds}
 
 
-def _decide_all(
-    source: TableSource, shapes: Mapping[str, Shapes], kinds: Mapping[str, ColumnKind | None], separator: str
-) -> dict[str, Reading]:
+def _decide_all(source: TableSource, shapes: Mapping[str, Shapes], kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
+    separator = source.separator
     has_commas = any(
         _number_reading(one, separator, False) == "comma" and one[SHAPE["comma"]] > 0 and _is_number(one) for one in shapes.values()
     )

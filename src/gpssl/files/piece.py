@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from .columns import Column
+from .typed import canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +19,7 @@ class Piece:
     """A part of a table, read once; what is made of its cells is made when it is asked for."""
 
     batch: pa.RecordBatch
+    """As it stands in the file."""
     columns: list[Column]
     """All of the file. [D]"""
     used: list[str]
@@ -36,7 +38,7 @@ class Piece:
         """The columns to learn from: numbers and booleans as float64, dates as datetime64, categories as text. [n, D used]"""
         places = {column.name: place for place, column in enumerate(self.columns)}
         return pd.DataFrame(
-            {name: self.columns[places[name]].values(self.batch.column(places[name])) for name in self.used}, index=self._index
+            {name: self.columns[places[name]].values(canonical(self.batch.column(places[name]))) for name in self.used}, index=self._index
         )
 
     def cells(self, *, typed: bool) -> pd.DataFrame:

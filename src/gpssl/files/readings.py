@@ -75,16 +75,16 @@ class Cells(NamedTuple):
         return np.bincount(self.places[self.places >= 0], minlength=len(self.distinct))
 
 
-def cells_of(column: Any) -> Cells:
-    """The cells of a column of text."""
-    return cells_of_each([column])[0]
+def cells_of(column: Any, words: Sequence[str] = MISSING) -> Cells:
+    """The cells of a column of text, of which these words count as missing."""
+    return cells_of_each([column], words)[0]
 
 
-def cells_of_each(columns: Sequence[Any]) -> list[Cells]:
+def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING) -> list[Cells]:
     """The cells of several columns: Arrow needs longer to begin than to clean those of one column."""
     encoded = [column.dictionary_encode() for column in columns]
     trimmed = compute.utf8_trim_whitespace(concatenated([one.dictionary for one in encoded]))
-    missing = compute.is_in(trimmed, pa.array(MISSING))
+    missing = compute.is_in(trimmed, pa.array(words))
     distinct = compute.if_else(missing, pa.scalar(None, pa.string()), trimmed)
     gone = _mask(missing)
     cells, start = [], 0
@@ -171,13 +171,21 @@ def fitting_shapes(reading: Reading) -> list[int]:
 
 
 def _read_numbers(cells: pa.Array, reading: Reading) -> Array:
-    if reading == "comma":  # a point that does not stand before three digits is a decimal point also here
-        fits = compute.match_substring_regex(cells, "|".join(_SHAPES[name] for name in _FITTING[reading]))
-        plain = compute.replace_substring(compute.replace_substring(cells, ".", ""), ",", ".")
-    else:
-        fits = compute.match_substring_regex(cells, "|".join(_SHAPES[name] for name in _FITTING[reading]))
-        plain = compute.replace_substring(cells, ",", "") if reading == "grouped" else cells
+    fits, plain = _with_points(cells, reading)
     return _floats(compute.if_else(fits, plain, pa.scalar(None, pa.string())).cast(pa.float64()))
+
+
+def with_points(column: Any, reading: Reading) -> pa.Array:
+    """Text with the same digits, where cells that the reading fits have decimal points; all others as they were."""
+    fits, plain = _with_points(compute.utf8_trim_whitespace(column), reading)
+    return compute.if_else(fits, plain, column)
+
+
+def _with_points(cells: pa.Array, reading: Reading) -> tuple[pa.Array, pa.Array]:
+    fits = compute.match_substring_regex(cells, "|".join(_SHAPES[name] for name in _FITTING[reading]))
+    if reading == "comma":  # a point that does not stand before three digits is a decimal point also here
+        return fits, compute.replace_substring(compute.replace_substring(cells, ".", ""), ",", ".")
+    return fits, compute.replace_substring(cells, ",", "") if reading == "grouped" else cells
 
 
 def _read_dates(cells: pa.Array, pattern: str) -> Array:

@@ -23,12 +23,15 @@ from .errors import FileError, listed, no_such_column
 from .json_lines import JsonLinesFile
 from .kinds import kind_of, settle_readings
 from .piece import Piece
-from .typed import TypedFile
+from .profile import Findings
+from .readings import Reading
+from .target import MissingLabels, missing_labels
+from .typed import TypedFile, canonical
 
 TargetKind = Literal["class", "number"]
 
 MEMORY_BYTES = 256 * 2**20
-"""Of a data frame that is held in memory as a whole."""
+"""Of a table that is held in memory as a whole."""
 CELL_BYTES: dict[ColumnKind, int] = {"number": 8, "boolean": 8, "date": 8, "category": 64}
 MOST_CLASSES = 20
 CLASS_SHARE = 0.05
@@ -53,7 +56,6 @@ def open_table(
     target: str | None = None,
     columns: Sequence[ColumnFacts] | None = None,
     target_kind: TargetKind | None = None,
-    progress: bool = False,
 ) -> UserTable:
     """Read a file once from beginning to end, to learn what its columns hold.
 
@@ -72,16 +74,15 @@ def open_table(
         What a model's card says about its columns: read these, in this order and as these kinds.
     target_kind
         Whether the target is classes or a number; by default its cells decide.
-    progress
-        Whether to report progress on standard error.
     """
     source = _open_source(Path(path))
     _check_names(source, keep, ignore, target, columns)
-    table = UserTable(source, keep=keep, ignore=ignore, target=target, wanted=columns, progress=progress)
+    table = UserTable(source, keep=keep, ignore=ignore, target=target, wanted=columns)
     if target is not None:
         table.target_kind = target_kind or table.likely_target_kind
         if table.target_kind == "number" and table.column(target).kind == "category":
             raise FileError(f"The target {target!r} of {path} holds text, not numbers: predict it as a class, or mend its cells.")
+        table.notes += table._missing_labels.notes
     return table
 
 
@@ -115,9 +116,8 @@ class UserTable:
         ignore: Sequence[str],
         target: str | None,
         wanted: Sequence[ColumnFacts] | None,
-        progress: bool,
     ) -> None:
-        self.path, self._source, self._progress = source.path, source, progress
+        self.path, self._source = source.path, source
         self.target_name = target
         self.target_kind: TargetKind | None = None
         self.dropped: dict[str, str] = dict(source.unusable)
@@ -137,29 +137,23 @@ class UserTable:
 
     def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
         """The pass over the file."""
-        separator = getattr(getattr(self._source, "dialect", None), "separator", ";")
-        report = Progress("reading", None, enabled=self._progress)
-        readings, findings = settle_readings(self._source, kinds, separator, report)
+        report = Progress("reading", None, enabled=False)
+        readings, findings = settle_readings(self._source, kinds, report)
         report.finish()
         if not findings:
             raise FileError(f"{self.path} has a line of names, but no rows.")
-        storage = self._source.storage
-        self._columns = {
-            name: Column(name, kinds[name] or kind_of(reading, storage[name]), storage[name], reading, findings[name])
-            for name, reading in readings.items()
-        }
+        self._columns = {name: self._new_column(name, kinds[name], reading, findings[name]) for name, reading in readings.items()}
         self.n_rows = next(iter(findings.values())).n_rows
 
     def _choose(self, keep: Sequence[str]) -> None:
         """Which columns to learn from."""
-        index = getattr(self._source, "index", [])
         self.used = []
         for name, column in self._columns.items():
             if name == self.target_name:
                 continue
             reason = why_not(column)
             if reason is None and name not in keep:
-                reason = "it is the index of a pandas data frame" if name in index else None
+                reason = "it is the index of a pandas data frame" if name in self._source.index else None
                 reason = reason or looks_like_id(column, is_unnamed=name in self._source.unnamed)
             if reason:
                 self.dropped[name] = reason
@@ -189,10 +183,13 @@ class UserTable:
                 raise no_such_column(name, self._source.names, self.path)
         if not new:
             return
-        readings, findings = settle_readings(self._source, dict.fromkeys(new), ";")
+        readings, findings = settle_readings(self._source, dict.fromkeys(new))
         for name in new:
-            storage = self._source.storage[name]
-            self._columns[name] = Column(name, kind_of(readings[name], storage), storage, readings[name], findings[name])
+            self._columns[name] = self._new_column(name, None, readings[name], findings[name])
+
+    def _new_column(self, name: str, kind: ColumnKind | None, reading: Reading, findings: Findings) -> Column:
+        storage = self._source.storage[name]
+        return Column(name, kind or kind_of(reading, storage), storage, self._source.knows_types, reading, findings)
 
     @property
     def facts(self) -> list[ColumnFacts]:
@@ -201,8 +198,10 @@ class UserTable:
 
     @property
     def fits_in_memory(self) -> bool:
-        """Whether the data frame of all rows is small."""
-        return self.n_rows * sum(CELL_BYTES[self.column(name).kind] for name in self.used) <= MEMORY_BYTES
+        """Whether the data frame of all rows is small, together with all cells of the file as the person had them."""
+        a_row = sum(CELL_BYTES[self.column(name).kind] for name in self.used) + 8 * len(self.names)
+        numbers = self.n_rows * a_row
+        return numbers <= MEMORY_BYTES and numbers + self._source.text_bytes <= MEMORY_BYTES
 
     @property
     def likely_target_kind(self) -> TargetKind:
@@ -239,7 +238,7 @@ class UserTable:
         names, first = self.names, 0
         self._settle(names)
         columns = [self.column(name) for name in names]
-        for batch in self._source.batches(names):
+        for batch in self._source.cells(names):
             yield Piece(batch, columns, self.used, first)
             first += batch.num_rows
 
@@ -247,13 +246,13 @@ class UserTable:
         """The columns to learn from as encoded numbers, for a fit that reads part by part."""
         return EncodedRows(self._source, [self.column(name) for name in self.used], self.n_rows)
 
-    def sample(self, n_rows: int = 20_000, seed: int = 0, extra: Sequence[str] = ()) -> pd.DataFrame:
+    def sample(self, n_rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
         """At most so many rows, each as likely as any other, in the order of the file: the same ones however the file is read."""
         if n_rows >= self.n_rows:
-            return self.frame(extra)
+            return self.frame()
         last = np.partition(_row_hashes(0, self.n_rows, seed), n_rows - 1)[n_rows - 1]
-        parts = [part[_row_hashes(part.index[0], len(part), seed) <= last] for part in self.frames(extra)]
-        return pd.concat([self._empty(extra), *parts])
+        parts = [part[_row_hashes(part.index[0], len(part), seed) <= last] for part in self.frames()]
+        return pd.concat([self._empty(()), *parts])
 
     def target(self) -> NDArray[Any]:
         """The target of each row: numbers with NaN, or classes as text with None, where it is missing."""
@@ -262,10 +261,24 @@ class UserTable:
     @cached_property
     def _target_values(self) -> NDArray[Any]:
         column = self.column(self._target())
-        is_number = self.target_kind == "number"
-        read = column.values if is_number else column.labels
-        parts = [read(batch.column(0)) for batch in self._source.batches([column.name])]
-        return np.concatenate(parts).astype(np.float64 if is_number else object)
+        if self.target_kind == "number":
+            return np.concatenate([column.values(canonical(part)) for part in self._cells_of(column)]).astype(np.float64)
+        return np.concatenate([column.labels(part, self._missing_labels.words) for part in self._cells_of(column)]).astype(object)
+
+    @cached_property
+    def _missing_labels(self) -> MissingLabels:
+        column = self.column(self._target())
+        is_complete = column.findings.n_values == column.findings.n_rows
+        return missing_labels(column, () if is_complete else self._cells_of(column))
+
+    def texts(self, name: str) -> NDArray[Any]:
+        """One column of all rows as text, None where it is missing."""
+        column = self.column(name)
+        return np.concatenate([column.labels(part) for part in self._cells_of(column)]).astype(object)
+
+    def _cells_of(self, column: Column) -> Iterator[Any]:
+        """One column as it stands in the file, part by part."""
+        return (batch.column(0) for batch in self._source.cells([column.name]))
 
     def _target(self) -> str:
         if self.target_name is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from pyarrow import compute, types
 from pyarrow.parquet import ParquetFile
 
-from .delimited import Storage, as_sentence, unique_names
+from .delimited import MISSING, Storage, as_sentence, unique_names
 from .errors import FileError
 
 PART_CELLS = 2**21
@@ -38,9 +39,21 @@ class TypedFile:
                 self.storage[name] = storage
         index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
         self.index = [name for name in index if name in self._places]
+        self.separator, self.knows_types = ";", True
+
+    @cached_property
+    def text_bytes(self) -> int:
+        """Of its columns of text, however they are packed: counted by reading them."""
+        names = [name for name, storage in self.storage.items() if storage in ("text", "category")]
+        return sum(batch.nbytes for batch in self.batches(names)) if names else 0
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Parts of the row groups, or of the record batches of the file."""
+        for part in self.cells(names):
+            yield pa.RecordBatch.from_arrays([canonical(column) for column in part.columns], names=list(names))
+
+    def cells(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The same, of the types that the file has."""
         fewest, most = PART_ROWS
         size = min(max(PART_CELLS // max(1, len(names)), fewest), most)
         with as_sentence(self.path):
@@ -48,7 +61,7 @@ class TypedFile:
                 for start in range(0, batch.num_rows, size):
                     part = batch.slice(start, size)
                     columns = part.columns if self._are_unique else [part.column(self._places[name]) for name in names]
-                    yield pa.RecordBatch.from_arrays([_canonical(column) for column in columns], names=list(names))
+                    yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
     def _schema(self) -> pa.Schema:
         if self.is_parquet:
@@ -101,14 +114,20 @@ def _in_words(kind: Any) -> str:
     return "bytes" if "binary" in str(kind) else str(kind)
 
 
-def _canonical(column: pa.Array) -> pa.Array:
-    """Strings, double precision or microseconds in Greenwich time."""
+def plain(column: pa.Array) -> pa.Array:
+    """The same values, but all text as strings, without a dictionary: each part of a file may have its own."""
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    return column.cast(pa.string()) if _storage(column.type) == "text" else column
+
+
+def canonical(column: pa.Array) -> pa.Array:
+    """Strings without words that count as missing, double precision, or microseconds in Greenwich time."""
+    column = plain(column)
     kind = column.type
     storage = _storage(kind)
     if storage == "text":
-        return column.cast(pa.string())
+        return compute.if_else(compute.is_in(column, pa.array(MISSING)), pa.scalar(None, pa.string()), column)
     if storage == "date":
         return column.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.timestamp("us"), safe=False)
     if types.is_duration(kind) or types.is_time(kind):

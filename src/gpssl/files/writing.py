@@ -1,12 +1,13 @@
-"""Results in files that are whole or not there: written beside their place, and moved there at the end."""
+"""Results in files of any format, whole or not there."""
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +18,9 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow.parquet import ParquetWriter
 
+from ..atomic import written_beside
 from .errors import FileError
+from .typed import canonical
 
 Write = Callable[[pd.DataFrame], None]
 
@@ -46,16 +49,9 @@ def replacing(path: str | PathLike[str], *, force: bool) -> Iterator[Path]:
     """A temporary path beside `path`, of the same ending: moved to `path` at the end, removed when something fails."""
     path = Path(path)
     check_writable(path, force=force)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}-", suffix="".join(path.suffixes[-2:])[-30:], dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with written_beside(path) as temporary:
         yield temporary
         check_writable(path, force=force)  # hours may have passed
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def check_writable(path: str | PathLike[str], *, force: bool) -> None:
@@ -69,13 +65,6 @@ def check_writable(path: str | PathLike[str], *, force: bool) -> None:
         raise FileError(f"{path} exists: pass --force to replace it, or choose another name.")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise FileError(f"Nothing may be written in the folder {path.parent}: choose another, or change its permissions.")
-
-
-def _umask() -> int:
-    """The permissions that new files do not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _check_alike(first: pd.DataFrame, part: pd.DataFrame) -> None:
@@ -122,13 +111,25 @@ def _lines_at_a_time(n_columns: int) -> int:
 def _cells(column: Any, separator: str) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
     if pa.types.is_floating(column.type):
         column = compute.if_else(compute.is_nan(column), None, column)
+    if pa.types.is_duration(column.type):
+        column = canonical(column)
     if pa.types.is_timestamp(column.type):
-        column = compute.replace_substring_regex(column.cast(pa.timestamp("us"), safe=False).cast(pa.string()), r"( 00:00:00)?\.0+$", "")
+        return _times(column).fill_null("")
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     text = column.cast(pa.string()).fill_null("")
     return _quoted(text, separator) if is_text else text
+
+
+def _times(column: Any) -> pa.Array:
+    """As 2024-12-31, with the time of the day and the zone where there are any."""
+    text = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.string())
+    if column.type.tz:
+        return compute.replace_substring_regex(text, r"\.0+(Z|[+-]\d+)$", r"\1")
+    return compute.replace_substring_regex(text, r"( 00:00:00)?\.0+$", "")
 
 
 def _quoted(text: pa.Array, separator: str) -> pa.Array:
@@ -177,7 +178,11 @@ def _json_lines(path: Path, _first: pd.DataFrame) -> Iterator[Write]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON knows; null for what is not finite, and dates as text."""
+    """What JSON knows; null for what is not finite, seconds for spans of time, and dates as text."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

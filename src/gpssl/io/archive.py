@@ -9,17 +9,18 @@ import json
 import math
 import os
 import re
-import secrets
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..atomic import written_beside
 
 CARD, MODEL = "card.json", "model.json"
 ARRAY = re.compile(r"arrays/[0-9]{1,9}\.npy", re.ASCII)
@@ -39,7 +40,9 @@ class ModelFileError(ValueError):
 
 def write_archive(path: Path, texts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """JSON and arrays by name. The file is always whole: it is written beside itself, then renamed."""
-    with _replacing(path) as file, ZipFile(file, "w") as archive:
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} for the model {path.name}: make it first, or name another.")
+    with written_beside(path) as beside, ZipFile(beside, "w") as archive:
         for name, content in texts.items():
             _write(archive, name, json.dumps(content, allow_nan=False, indent=1).encode("ascii"))
         for name, array in arrays.items():
@@ -53,21 +56,6 @@ def _write(archive: ZipFile, name: str, data: bytes) -> None:
     small_enough = len(data) <= max(SMALL, LARGEST_RATIO // 2 * len(zlib.compress(data, 1)))
     info.compress_type = ZIP_DEFLATED if small_enough else ZIP_STORED
     archive.writestr(info, data)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} for the model {path.name}: make it first, or name another.")
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
-    try:
-        with open(beside, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 class Archive:
