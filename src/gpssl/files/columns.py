@@ -89,7 +89,8 @@ class Column:
         """Cells as they are given back to the person who had them: text and values as they were, but for two things.
 
         In a file that knows types, what was text and can be read as numbers or dates is that; but whole numbers of 64 bits with more
-        digits than double precision has, which nearly always are IDs, stay text. In a file of text, numbers have decimal points, as the new columns beside them have.
+        digits than double precision has, which nearly always are IDs, stay text. In a file of text, numbers have decimal points, as the
+        new columns beside them have.
         """
         is_id = self.has_too_many_digits and max(-self.findings.minimum, self.findings.maximum) <= 2**64
         if typed and not self.is_typed and self.kind in ("number", "date") and not is_id:
