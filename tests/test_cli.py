@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,40 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 import gpssl
+from command import FEW, as_json, done, refused, run
 from gpssl import __version__
 from gpssl.cli import app
-from gpssl.cli.reproducing import Target
-from gpssl.experiments import uci
-from gpssl.experiments.reproduce import EXPERIMENTS
 from people import prices, two_groups, written
-
-FEW = ["--draws", "10"]
-
-
-def run(*arguments: Any) -> Any:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def done(*arguments: Any) -> str:
-    """What a command prints that has to succeed."""
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return str(result.output)
-
-
-def as_json(*arguments: Any) -> Any:
-    """What a command with --json prints on standard output; notes are elsewhere."""
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-def refused(*arguments: Any, code: int = 1) -> str:
-    """What a command prints that has to fail: one sentence, and no traceback."""
-    result = run(*arguments)
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return " ".join(result.output.replace("│", " ").split())
 
 
 @pytest.fixture
@@ -396,40 +364,3 @@ def test_datasets_are_listed_and_written(tmp_path: Path, monkeypatch: pytest.Mon
     assert (len(frame), frame["target"].notna().sum()) == (178, 30)
     assert "gpssl datasets lists them" in refused("datasets", "beer", "-o", tmp_path / "beer.csv")
     assert "--force" in refused("datasets", "wine", "-o", tmp_path / "wine.csv")
-
-
-# reproduce
-
-
-def test_every_experiment_is_a_target() -> None:
-    assert {target.value for target in Target} == {*EXPERIMENTS, "all"}
-
-
-def test_help_says_what_can_be_reproduced() -> None:
-    output = done("reproduce", "--help")
-    assert all(name in output for name in EXPERIMENTS)
-
-
-def test_command_prints_the_tables_and_says_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uci, "METHODS", ("GPSSL-full", "Original"))
-    output = done("reproduce", "uci", "--quick", "--splits", "1", "--jobs", "1", "--output", tmp_path)
-    assert "| GPSSL-full | " in output
-    assert f"wrote {tmp_path / 'report.md'}" in output.replace("\n", "")
-    assert "gpssl reproduce uci --quick --splits 1 --seed 0" in (tmp_path / "report.md").read_text()
-
-
-def test_unknown_data_set_and_missing_data_get_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    output = refused("reproduce", "uci", "--table", "wine", "--output", tmp_path)
-    assert "There is no data set wine in this experiment" in output
-
-    def refuse(**_: object) -> None:
-        raise OSError("no network")
-
-    monkeypatch.setattr("gpssl.datasets.sources.fetch_openml", refuse)
-    monkeypatch.setenv("GPSSL_DATA", str(tmp_path))
-    output = refused("reproduce", "uci", "--table", "ecoli", "--jobs", "1", "--output", tmp_path)
-    assert "set GPSSL_DATA to a folder that has uci_ecoli/ecoli.data" in output
-
-
-def test_no_processes_get_a_sentence() -> None:
-    assert "0 processes do nothing" in refused("reproduce", "decisions", "--jobs", "0", code=2)
