@@ -355,6 +355,12 @@ def test_what_is_no_model_gets_a_sentence(table: Path, tmp_path: Path) -> None:
     assert "nothing.gpssl" in refused("info", tmp_path / "nothing.gpssl")
 
 
+def test_sentences_of_the_library_name_options_and_files(table: Path, tmp_path: Path) -> None:
+    text = refused("embed", table, "-o", tmp_path / "out.csv", "--components", "500")
+    assert "lower --components" in text
+    assert str(tmp_path) in refused("info", tmp_path)
+
+
 def test_datasets_are_listed_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPSSL_DATA", raising=False)
     assert "breast_cancer" in done("datasets")

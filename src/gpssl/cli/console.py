@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..commands.words import with_options
+
 if TYPE_CHECKING:
     from ..progress import Progress
 
@@ -58,9 +60,11 @@ def notes_on_failure(notes: Sequence[str]) -> Iterator[None]:
 
 def _sentence(error: Exception) -> str:
     """What a person can do something about is said by the error itself; of others, say what they are and how to see more."""
-    text = " ".join(str(error).split())
+    text = with_options(" ".join(str(error).split()))
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         return f"There is no file {str(error.filename)!r}."
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
     if isinstance(error, MemoryError):
         return f"There is not enough memory: {text or 'use fewer rows or columns'}."
     expected = isinstance(error, ValueError | TypeError | OSError | ImportError) or type(error).__module__.startswith("gpssl")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..io import OutsideTrainingRangeWarning
+from .words import with_options
 
 INDUCING = re.compile(r"(\d+) inducing points leave (\S+) of the prior variance open")
 
@@ -16,7 +17,7 @@ def _for_people(text: str) -> str:
     """With the options of the command in the place of parameters."""
     found = INDUCING.match(text)
     if found is None:
-        return text.replace("n_components", "--components").replace("max_inducing", "--max-inducing")
+        return with_options(text)
     advice = f"--max-inducing {2 * int(found[1])} would follow the rows better"
     return f"{found[1]} inducing points leave {found[2]} of the prior variance open: {advice}."
 
