@@ -10,8 +10,8 @@ demo: .venv/demo-installed
 	$(BIN)/gpssl reproduce circles --splits 1 --output results/demo
 	$(BIN)/gpssl reproduce uci --table breast_cancer --splits 5 --output results/demo
 	$(BIN)/gpssl datasets breast_cancer --labels 150 --out results/demo/cells.csv
-	$(BIN)/gpssl label results/demo/cells.csv --target target --max-risk 0.05 --out results/demo/labelled.csv
-	$(BIN)/gpssl report results/demo/labelled.gpssl results/demo/cells.csv --out results/demo/report.html
+	$(BIN)/gpssl label results/demo/cells.csv --target target --max-risk 0.05 --out results/demo/labeled.csv
+	$(BIN)/gpssl report results/demo/labeled.gpssl results/demo/cells.csv --out results/demo/report.html
 
 # Two processes with a BLAS thread each take little more than half the time of one with two. What is about threads runs by itself.
 THREADS := tests/test_threads.py tests/test_moments.py

@@ -1,4 +1,4 @@
-"""The graph of nearest neighbours and its eigenvectors, up to a hundred thousand rows."""
+"""The graph of nearest neighbors and its eigenvectors, up to a hundred thousand rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TARGET_MINUTES = 10.0
 
 SETTING = """\
 {n_clusters} overlapping clusters in {n_columns} columns. "graph" is `NeighborDiffusion(max_rows=N).resolve(X)`: the exact ten nearest
-neighbours of every row, and 60 eigenvectors; "fit" is the rest of a fit with that kernel. One run of each, in a process of its own. By
+neighbors of every row, and 60 eigenvectors; "fit" is the rest of a fit with that kernel. One run of each, in a process of its own. By
 default `max_rows` is 20,000, and a sample of that size makes the graph of a larger table."""
 
 
@@ -35,10 +35,10 @@ class Times(NamedTuple):
 
 
 def clusters(n_rows: int) -> Array:
-    """Generate rows around random centres."""
+    """Generate rows around random centers."""
     rng = np.random.default_rng(0)
-    centres = 1.5 * rng.standard_normal((N_CLUSTERS, N_COLUMNS))
-    return centres[rng.integers(N_CLUSTERS, size=n_rows)] + rng.standard_normal((n_rows, N_COLUMNS))
+    centers = 1.5 * rng.standard_normal((N_CLUSTERS, N_COLUMNS))
+    return centers[rng.integers(N_CLUSTERS, size=n_rows)] + rng.standard_normal((n_rows, N_COLUMNS))
 
 
 def time_fit(n_rows: int) -> Times:
@@ -59,7 +59,7 @@ def compare(*, quick: bool) -> Comparison:
     times = {n_rows: in_fresh_process(f"{n_rows:,} rows", partial(time_fit, n_rows)) for n_rows in sizes}
     minutes = (times[sizes[-1]].graph.seconds + times[sizes[-1]].fit) / 60
     return Comparison(
-        title="Diffusion among nearest neighbours",
+        title="Diffusion among nearest neighbors",
         setting=SETTING.format(n_clusters=N_CLUSTERS, n_columns=N_COLUMNS),
         header=("rows", "graph, s", "graph, MB beyond the rows", "fit, s"),
         rows=[(f"{n:,}", f"{time.graph.seconds:.3g}", f"{time.graph.megabytes:.0f}", f"{time.fit:.3g}") for n, time in times.items()],

@@ -42,8 +42,8 @@ class PaperGPSSL(gpytorch.models.ApproximateGP):
 
 def losses(Z: torch.Tensor) -> torch.Tensor:
     """Compute c_V ℓ_var + c_C ℓ_cov of each sample in Z [S, N, J], an array [S]."""
-    centred = Z - Z.mean(dim=1, keepdim=True)
-    covariance = centred.mT @ centred / (Z.shape[1] - 1)
+    centered = Z - Z.mean(dim=1, keepdim=True)
+    covariance = centered.mT @ centered / (Z.shape[1] - 1)
     variances = torch.diagonal(covariance, dim1=1, dim2=2)
     hinge = torch.relu(TARGET - torch.sqrt(variances + EPSILON)).mean(dim=1)
     off_diagonal = ((covariance**2).sum(dim=(1, 2)) - (variances**2).sum(dim=1)) / Z.shape[2]
@@ -53,11 +53,11 @@ def losses(Z: torch.Tensor) -> torch.Tensor:
 def fit(X: Array, points: Array, lengthscale: Array, *, n_components: int, learning_rate: float, n_steps: int) -> Solution:
     """Run Adam from GPyTorch's own start (the prior, with a little noise in the means)."""
     torch.set_default_dtype(torch.float64)
-    optimise(PaperGPSSL(points, lengthscale, n_components), X[:50], learning_rate, n_steps=2)  # loads what is loaded lazily
+    optimize(PaperGPSSL(points, lengthscale, n_components), X[:50], learning_rate, n_steps=2)  # loads what is loaded lazily
     torch.manual_seed(0)
     model = PaperGPSSL(points, lengthscale, n_components)
     started = time.perf_counter()
-    optimise(model, X, learning_rate, n_steps)
+    optimize(model, X, learning_rate, n_steps)
     seconds = time.perf_counter() - started
     strategy = model.variational_strategy
     distribution = strategy._variational_distribution
@@ -66,12 +66,12 @@ def fit(X: Array, points: Array, lengthscale: Array, *, n_components: int, learn
     return Solution(seconds, lengthscale, points, float(strategy.jitter_val), mean, root)
 
 
-def optimise(model: PaperGPSSL, X: Array, learning_rate: float, n_steps: int) -> None:
+def optimize(model: PaperGPSSL, X: Array, learning_rate: float, n_steps: int) -> None:
     """Take steps of Adam on fresh samples at every step."""
     rows = torch.from_numpy(X)
-    optimiser = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=learning_rate)
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=learning_rate)
     model.train()
     for _ in range(n_steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         model.objective(rows).backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        optimizer.step()

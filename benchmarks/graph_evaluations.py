@@ -12,7 +12,7 @@ from grakel.kernels import WeisfeilerLehman
 from numpy.typing import NDArray
 
 from gpssl import GPSSL
-from gpssl.kernels import BlockKernel, LabelledGraph, WeisfeilerLehmanKernel
+from gpssl.kernels import BlockKernel, LabeledGraph, WeisfeilerLehmanKernel
 
 from .data import residual_accepted
 from .measurement import in_fresh_process, seconds_of
@@ -22,7 +22,7 @@ from .report import Comparison, Finding
 FILE = "graphs/PROTEINS/PROTEINS.txt"
 TITLE = "Evaluations of a graph kernel"
 SETTING = """\
-PROTEINS: {n_rows:,} graphs with up to {largest} labelled nodes, `WeisfeilerLehmanKernel(3)`. An evaluation is one k(x, y); all that a fit
+PROTEINS: {n_rows:,} graphs with up to {largest} labeled nodes, `WeisfeilerLehmanKernel(3)`. An evaluation is one k(x, y); all that a fit
 of GPSSL asks for are counted: to choose M inducing graphs, between them, and for the moments. Beside them, what a method with the full
 Gram matrix asks for: N², or N(N + 1)/2 with symmetry. One run of each, in one process, in this order; what is counted in a graph is
 remembered, so that the first fit does this work for all that follow. GraKeL computes the same Gram matrix with its own code."""
@@ -64,15 +64,15 @@ class CountingKernel(WeisfeilerLehmanKernel):
 
 
 def read_graphs(path: Path) -> list[nx.Graph]:
-    """Read the number of graphs; for each its size and class, and for each node its label and neighbours."""
+    """Read the number of graphs; for each its size and class, and for each node its label and neighbors."""
     lines = iter(path.read_text().splitlines())
     graphs = []
     for _ in range(int(next(lines))):
         graph = nx.Graph()
         for node in range(int(next(lines).split()[0])):
-            label, _, *neighbours = next(lines).split()
+            label, _, *neighbors = next(lines).split()
             graph.add_node(node, label=label)
-            graph.add_edges_from((node, int(neighbour)) for neighbour in neighbours)
+            graph.add_edges_from((node, int(neighbor)) for neighbor in neighbors)
         graphs.append(graph)
     return graphs
 
@@ -102,12 +102,12 @@ def run_study(path: Path, sizes: tuple[int, ...], n_rows: int | None) -> Study:
     )
 
 
-def in_grakel_format(graph: LabelledGraph) -> list[Any]:
-    """Give the neighbours of each node, and the labels."""
-    neighbours: dict[int, dict[int, float]] = {node: {} for node in range(len(graph.labels))}
+def in_grakel_format(graph: LabeledGraph) -> list[Any]:
+    """Give the neighbors of each node, and the labels."""
+    neighbors: dict[int, dict[int, float]] = {node: {} for node in range(len(graph.labels))}
     for one, other in graph.edges:
-        neighbours[one][other] = neighbours[other][one] = 1.0
-    return [neighbours, dict(enumerate(graph.labels))]
+        neighbors[one][other] = neighbors[other][one] = 1.0
+    return [neighbors, dict(enumerate(graph.labels))]
 
 
 def compare(*, quick: bool) -> Comparison:

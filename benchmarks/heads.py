@@ -22,8 +22,8 @@ TARGET_RATIO = 20
 SAME_ACCURACY = 0.01
 
 SETTING = """\
-{n_draws} functions drawn from `GPSSL(5)` on the digits 0 to 7 (8 classes), evaluated at {n_labelled} labelled rows to train a head for
-each, and at the other rows to test; the accuracy is that of the average over heads. The features of each draw are standardised for
+{n_draws} functions drawn from `GPSSL(5)` on the digits 0 to 7 (8 classes), evaluated at {n_labeled} labeled rows to train a head for
+each, and at the other rows to test; the accuracy is that of the average over heads. The features of each draw are standardized for
 all, as scikit-learn advises: without, `LogisticRegression` takes hundreds of iterations. {more}"""
 
 
@@ -37,7 +37,7 @@ class Draws(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def drawn_digits(n_draws: int, n_labelled: int) -> Draws:
+def drawn_digits(n_draws: int, n_labeled: int) -> Draws:
     """Digits 0 to 7 under functions drawn from the posterior."""
     X, y = load_digits(return_X_y=True)
     X, y = X[y < 8], y[y < 8]
@@ -46,13 +46,13 @@ def drawn_digits(n_draws: int, n_labelled: int) -> Draws:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # 512 inducing points leave some of the variance open, which does not matter here
         Z = GPSSL(5, random_state=0).fit(X).draw_functions(n_draws)(X)
-    Z = (Z - Z[:, :n_labelled].mean(axis=1, keepdims=True)) / Z[:, :n_labelled].std(axis=1, keepdims=True)
-    return Draws(np.ascontiguousarray(Z[:, :n_labelled]), y[:n_labelled], Z[:, n_labelled:], y[n_labelled:])
+    Z = (Z - Z[:, :n_labeled].mean(axis=1, keepdims=True)) / Z[:, :n_labeled].std(axis=1, keepdims=True)
+    return Draws(np.ascontiguousarray(Z[:, :n_labeled]), y[:n_labeled], Z[:, n_labeled:], y[n_labeled:])
 
 
-def fit_at_once(head: Any, n_draws: int, n_labelled: int) -> Run:
+def fit_at_once(head: Any, n_draws: int, n_labeled: int) -> Run:
     """Train a head of ours for all draws."""
-    draws = drawn_digits(n_draws, n_labelled)
+    draws = drawn_digits(n_draws, n_labeled)
     head.fit_draws(draws.Z[:2], draws.y)
     fitted: list[Any] = []
     run = measure(lambda: fitted.append(head.fit_draws(draws.Z, draws.y)))
@@ -60,9 +60,9 @@ def fit_at_once(head: Any, n_draws: int, n_labelled: int) -> Run:
     return run._replace(note=_accuracy(proba, fitted[0].classes, draws.y_test))
 
 
-def fit_one_by_one(head: Any, n_draws: int, n_labelled: int) -> Run:
+def fit_one_by_one(head: Any, n_draws: int, n_labeled: int) -> Run:
     """Train a clone of scikit-learn's head for each draw."""
-    draws = drawn_digits(n_draws, n_labelled)
+    draws = drawn_digits(n_draws, n_labeled)
     head.fit(draws.Z[0], draws.y)
     fitted: list[Any] = []
     with warnings.catch_warnings():
@@ -87,7 +87,7 @@ def comparison(title: str, more: str, sizes: tuple[int, int], results: dict[str,
         findings.append(Finding(f"at least {TARGET_RATIO}× the speed, same accuracy (within {SAME_ACCURACY})", measured, met))
     return Comparison(
         title=title,
-        setting=SETTING.format(n_draws=sizes[0], n_labelled=sizes[1], more=more),
+        setting=SETTING.format(n_draws=sizes[0], n_labeled=sizes[1], more=more),
         header=("fit", "seconds (range)", "memory, MB", "average over heads"),
         rows=[table_row(name, runs) for name, runs in results.items()],
         findings=findings,

@@ -51,11 +51,11 @@ KDD Cup 1999, the tenth of it: {n_rows:,} connections, of which {n_distinct:,} a
 numbers with values above one (bytes, counts, seconds) go through log(1 + x), columns that never vary are left out; {n_columns} columns
 in float32. GPSSL is fitted to all rows without labels, with its defaults and with `NeighborRBF(reduce="median")`, which the
 documentation names for tables with outlying rows; nothing was tuned. Labels of rows drawn at random train the heads, and {n_test:,}
-other rows test them; means and standard errors over {n_seeds} draws of both. Raw features are standardised by the labelled rows. All
+other rows test them; means and standard errors over {n_seeds} draws of both. Raw features are standardized by the labeled rows. All
 have the head `BayesianLogisticRegression()`, except for the line that says otherwise; on raw features of the 23 kinds, with more than 200
 labels, it has over a thousand weights, takes half a minute each time, and is left out. GP-prior is the ablation: functions with the same
-kernel that have learnt nothing. Classes without a label cannot be predicted and count as errors; macro F1 is over the classes of the
-rows tested. The table is full of copies, and many rows tested occur among the labelled ones: new rows are those that do not ({new}).
+kernel that have learned nothing. Classes without a label cannot be predicted and count as errors; macro F1 is over the classes of the
+rows tested. The table is full of copies, and many rows tested occur among the labeled ones: new rows are those that do not ({new}).
 Seconds are for training and predicting, copies once."""
 
 
@@ -132,21 +132,21 @@ def run_study(path: Path, label_counts: tuple[int, ...], n_test: int, n_seeds: i
         before = time.perf_counter()
         fitted[name] = fit_representations(table.X, kernel)
         seconds[f"fits ({name})"] = time.perf_counter() - before
-    shares: dict[int, list[float]] = {n_labelled: [] for n_labelled in label_counts}
+    shares: dict[int, list[float]] = {n_labeled: [] for n_labeled in label_counts}
     scores: dict[tuple[int, str, str], list[list[float]]] = {}
     for seed in range(n_seeds):
         order = np.random.default_rng(seed).permutation(len(table.X))
-        for n_labelled in label_counts:
-            labelled, test = order[:n_labelled], order[-n_test:]
-            new = ~np.isin(table.copies[test], table.copies[labelled])
-            shares[n_labelled].append(float(new.mean()))
+        for n_labeled in label_counts:
+            labeled, test = order[:n_labeled], order[-n_test:]
+            new = ~np.isin(table.copies[test], table.copies[labeled])
+            shares[n_labeled].append(float(new.mean()))
             for task in TASKS:
                 y = table.kinds if task == TASKS[1] else np.where(table.kinds == "normal", "normal", "attack")
-                for name, model in methods(fitted, seed, many_weights=task == TASKS[1] and n_labelled > FEW_LABELS).items():
-                    scores.setdefault((n_labelled, task, name), []).append(try_method(model, table, y, labelled, test, new))
+                for name, model in methods(fitted, seed, many_weights=task == TASKS[1] and n_labeled > FEW_LABELS).items():
+                    scores.setdefault((n_labeled, task, name), []).append(try_method(model, table, y, labeled, test, new))
     seconds["heads"] = time.perf_counter() - started - sum(seconds.values())
     note = "; ".join(f"{name}: {_describe(ssl)}" for name, (ssl, _) in fitted.items())
-    means = {n_labelled: float(np.mean(share)) for n_labelled, share in shares.items()}
+    means = {n_labeled: float(np.mean(share)) for n_labeled, share in shares.items()}
     arrays = {key: np.array(values) for key, values in scores.items()}
     return Study(table.X.shape, int(table.copies.max()) + 1, seconds, peak_in_megabytes(), note, means, arrays)
 
@@ -156,16 +156,16 @@ def _describe(ssl: GPSSL) -> str:
 
 
 def try_method(
-    model: Any, table: Connections, y: NDArray[Any], labelled: NDArray[np.intp], test: NDArray[np.intp], new: NDArray[np.bool_]
+    model: Any, table: Connections, y: NDArray[Any], labeled: NDArray[np.intp], test: NDArray[np.intp], new: NDArray[np.bool_]
 ) -> list[float]:
-    """Train on the labelled rows and predict the others; copies of a row have the same prediction, which is made once."""
+    """Train on the labeled rows and predict the others; copies of a row have the same prediction, which is made once."""
     _, first, inverse = np.unique(table.copies[test], return_index=True, return_inverse=True)
     proba: list[Array] = []
 
     def train_and_predict() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(table.X[labelled], y[labelled])
+            model.fit(table.X[labeled], y[labeled])
         proba.append(model.predict_proba(table.X[test[first]]))
 
     seconds = seconds_of(train_and_predict)
@@ -190,7 +190,7 @@ def compare(*, quick: bool) -> Comparison:
     if path is None:
         return not_run(TITLE, "KDD Cup 1999: few labels of half a million connections.", FILE)
     study = in_fresh_process("connections", partial(run_study, path, label_counts, n_test, n_seeds))
-    new = ", ".join(f"{share:.0%} for {n_labelled:,} labels" for n_labelled, share in study.new_share.items())
+    new = ", ".join(f"{share:.0%} for {n_labeled:,} labels" for n_labeled, share in study.new_share.items())
     sizes = {"n_rows": study.shape[0], "n_columns": study.shape[1], "n_distinct": study.n_distinct, "n_test": n_test, "n_seeds": n_seeds}
     steps = ", ".join(f"{step} {seconds:.3g} s" for step, seconds in study.seconds.items())
     return Comparison(

@@ -76,8 +76,8 @@ def _sample(features: Array, residual_root: Array, solution: Solution, rng: np.r
 
 def _losses(Z: Array) -> Array:
     """Compute c_V ℓ_var + c_C ℓ_cov of each sample, an array [S]."""
-    centred = Z - Z.mean(axis=1, keepdims=True)
-    covariance = centred.swapaxes(1, 2) @ centred / (Z.shape[1] - 1)
+    centered = Z - Z.mean(axis=1, keepdims=True)
+    covariance = centered.swapaxes(1, 2) @ centered / (Z.shape[1] - 1)
     variances = np.diagonal(covariance, axis1=1, axis2=2)
     hinge: Array = np.maximum(0.0, TARGET - np.sqrt(variances + EPSILON)).mean(axis=1)
     off_diagonal: Array = ((covariance**2).sum(axis=(1, 2)) - (variances**2).sum(axis=1)) / Z.shape[2]

@@ -45,7 +45,7 @@ def fit_gpssl() -> Solution:
 def whitened_distribution(model: GPSSL) -> tuple[Array, Array]:
     """Compute means [J, M] and roots [J, M, M] of v = Q w + (I − QQᵀ) ξ, with w ~ N(m, s²) and ξ ~ N(0, I).
 
-    I + Q (diag(s) − I) Qᵀ is a root of the covariance of v: it is s along the learnt directions and 1 along the others.
+    I + Q (diag(s) − I) Qᵀ is a root of the covariance of v: it is s along the learned directions and 1 along the others.
     """
     basis, weights = model.posterior_.basis, model.posterior_.weights
     assert isinstance(weights, GaussianWeights)

@@ -33,7 +33,7 @@ SETTING = f"""\
 {{n_messages:,}} messages of the SMS Spam Collection, {{n_letters:,}} letters. First the matrix of all pairs, for words of {LENGTH}
 letters. A double loop in Python over dictionaries of counts, with each pair computed once, is timed on {FEW} messages, the counting
 of words apart from the pairs, whose time is then multiplied by the number of pairs. `CountVectorizer` is scikit-learn's, followed by
-the product of the sparse matrix with its transpose, as a dense array and not normalised; the kernel's is. The last lines are the
+the product of the sparse matrix with its transpose, as a dense array and not normalized; the kernel's is. The last lines are the
 matrix of all messages with {POINTS} of them, which is what GPSSL asks of a kernel in one pass over the data."""
 
 

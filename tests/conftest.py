@@ -48,9 +48,9 @@ def breast_cancer() -> Array:
 def flowers() -> tuple[Array, NDArray[np.intp]]:
     """All rows of iris, and 30 labels among 120 marks."""
     X, y = load_iris(return_X_y=True)
-    labelled = np.random.default_rng(0).permutation(len(y))[:30]
+    labeled = np.random.default_rng(0).permutation(len(y))[:30]
     few = np.full(len(y), -1)
-    few[labelled] = y[labelled]
+    few[labeled] = y[labeled]
     return X, few
 
 

@@ -36,8 +36,8 @@ class Kind:
 
 def _vectors() -> list[list[float]]:
     rng = np.random.default_rng(0)
-    centres = np.array([[0.0, 0.0, 0.0], [2.0, 2.0, 0.0]])
-    return (centres[np.arange(N_TRAINING) % 2] + 0.5 * rng.standard_normal((N_TRAINING, 3))).tolist()
+    centers = np.array([[0.0, 0.0, 0.0], [2.0, 2.0, 0.0]])
+    return (centers[np.arange(N_TRAINING) % 2] + 0.5 * rng.standard_normal((N_TRAINING, 3))).tolist()
 
 
 def _vectors_with_gaps() -> list[list[float]]:
@@ -124,7 +124,7 @@ _cells = st.tuples(
 
 _string = st.text("abcdé", min_size=1, max_size=12)
 _document = st.lists(st.sampled_from(["cat", "ship", "the", "unheard", "of"]), min_size=1, max_size=6).map(" ".join)
-_labelled_graph = st.builds(
+_labeled_graph = st.builds(
     _graph,
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=9),
     st.lists(st.sampled_from(["C", "N", "never seen"]), min_size=1, max_size=6),
@@ -153,9 +153,9 @@ KINDS: dict[str, Kind] = {
     "spectrum and subsequences": Kind(k.SpectrumKernel(2) * k.SubsequenceKernel(2, 0.7, 4), _strings(), _string),
     "TfidfKernel": Kind(k.TfidfKernel(), _documents(), _document),
     "TfidfKernel, RBF": Kind(k.TfidfKernel(length_scale=1.0), _documents(), _document),
-    "WeisfeilerLehmanKernel": Kind(k.WeisfeilerLehmanKernel(2), _graphs(), _labelled_graph),
-    "ShortestPathKernel": Kind(k.ShortestPathKernel(), _graphs(), _labelled_graph),
-    "RandomWalkKernel": Kind(k.RandomWalkKernel(), _graphs(), _labelled_graph),
+    "WeisfeilerLehmanKernel": Kind(k.WeisfeilerLehmanKernel(2), _graphs(), _labeled_graph),
+    "ShortestPathKernel": Kind(k.ShortestPathKernel(), _graphs(), _labeled_graph),
+    "RandomWalkKernel": Kind(k.RandomWalkKernel(), _graphs(), _labeled_graph),
     "NodeDiffusion": Kind(k.NodeDiffusion(_TWO_PARTS, time=20.0), _NODES, st.sampled_from(_NODES)),
     "NodeMatern": Kind(k.NodeMatern(_TWO_PARTS, length_scale=5.0), _NODES, st.sampled_from(_NODES)),
     "PairKernel": Kind(k.NeighborRBF() + 2.0 * k.PairKernel([[0, 2], [1, 3], [2, 4]]), _vectors(), _vector, _array),

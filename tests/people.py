@@ -11,7 +11,7 @@ import pandas as pd
 
 
 def two_groups(n_rows: int = 60, n_labels: int = 24, seed: int = 0) -> pd.DataFrame:
-    """Flowers and stones: they differ in size and colour; cells are missing, and most rows have no label."""
+    """Flowers and stones: they differ in size and color; cells are missing, and most rows have no label."""
     rng = np.random.default_rng(seed)
     is_stone = rng.random(n_rows) < 0.5
     frame = pd.DataFrame(
@@ -19,7 +19,7 @@ def two_groups(n_rows: int = 60, n_labels: int = 24, seed: int = 0) -> pd.DataFr
             "number": [f"N{place:04d}" for place in range(n_rows)],
             "size": np.where(is_stone, 5.0, 1.0) + rng.normal(0, 0.5, n_rows),
             "weight": np.where(is_stone, 3.0, 1.0) + rng.normal(0, 0.5, n_rows),
-            "colour": np.where(is_stone, "grey", rng.choice(["red", "blue"], n_rows)),
+            "color": np.where(is_stone, "gray", rng.choice(["red", "blue"], n_rows)),
             "kind": np.where(is_stone, "stone", "flower"),
         }
     )

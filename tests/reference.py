@@ -42,12 +42,12 @@ def variance_loss(Z: Array) -> float:
 def covariance_loss(Z: Array) -> float:
     """The squared off-diagonal entries of the covariance, summed and divided by J (VICReg)."""
     n_rows, n_components = Z.shape
-    centred = Z - Z.mean(axis=0)
+    centered = Z - Z.mean(axis=0)
     total = 0.0
     for j in range(n_components):
         for k in range(n_components):
             if j != k:
-                total += (sum(centred[:, j] * centred[:, k]) / (n_rows - 1)) ** 2
+                total += (sum(centered[:, j] * centered[:, k]) / (n_rows - 1)) ** 2
     return total / n_components
 
 
@@ -86,8 +86,8 @@ class PaperGPSSL:
 
     def losses(self, Z: torch.Tensor) -> torch.Tensor:
         """c_V·variance loss + c_C·covariance loss of each sample. [n_samples]"""
-        centred = Z - Z.mean(dim=1, keepdim=True)
-        covariance = centred.transpose(1, 2) @ centred / (Z.shape[1] - 1)
+        centered = Z - Z.mean(dim=1, keepdim=True)
+        covariance = centered.transpose(1, 2) @ centered / (Z.shape[1] - 1)
         variances = torch.diagonal(covariance, dim1=1, dim2=2)
         hinge = torch.relu(1.0 - torch.sqrt(variances + 1e-7)).mean(dim=1)
         off_diagonal = (covariance**2).sum(dim=(1, 2)) - (variances**2).sum(dim=1)
@@ -107,18 +107,18 @@ class PaperGPSSL:
             divergence = float(self.divergence())
         return float(losses.mean()) + self.temperature * divergence, float(losses.std() / np.sqrt(len(losses)))
 
-    def optimise(self, n_steps: int, *, learning_rate: float = 0.03, n_samples: int = 8, seed: int = 0) -> PaperGPSSL:
+    def optimize(self, n_steps: int, *, learning_rate: float = 0.03, n_samples: int = 8, seed: int = 0) -> PaperGPSSL:
         """Adam on fresh joint samples at every step, from the prior with a little noise in the means."""
         generator = torch.Generator().manual_seed(seed)
         self.mean = (self.mean + 1e-2 * torch.randn(self.mean.shape, generator=generator)).requires_grad_()
         self.root = self.root.clone().requires_grad_()
-        optimiser = torch.optim.Adam([self.mean, self.root], lr=learning_rate)
+        optimizer = torch.optim.Adam([self.mean, self.root], lr=learning_rate)
         for _ in range(n_steps):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss = self.losses(self.sample_representations(n_samples, generator)).mean()
             total = loss + self.temperature * self.divergence()
             total.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
         return self
 
 

@@ -18,7 +18,7 @@ from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
 from gpssl.kernels import for_table
 
 FOLDER = Path(__file__).parent / "models"
-N_ROWS, N_LABELLED = 40, 16
+N_ROWS, N_LABELED = 40, 16
 
 Answers = dict[str, NDArray[Any]]
 
@@ -59,8 +59,8 @@ def answers(name: str, model: Any, rows: Any) -> Answers:
 def write() -> None:
     """The files of this version."""
     X, frame = numbers(), mixed()
-    labels = [("high" if row[0] > 1 else "low") if place < N_LABELLED else None for place, row in enumerate(X)]
-    targets = np.where(np.arange(N_ROWS) < N_LABELLED, X[:, 0] + X[:, 1], np.nan)
+    labels = [("high" if row[0] > 1 else "low") if place < N_LABELED else None for place, row in enumerate(X)]
+    targets = np.where(np.arange(N_ROWS) < N_LABELED, X[:, 0] + X[:, 1], np.nan)
     models = {
         "numbers": (representation().fit(X), X, {"rows": X}),
         "mixed": (

@@ -8,11 +8,11 @@ import numpy as np
 
 from gpssl.report import (
     Chart,
-    ClassColouring,
+    ClassColoring,
     Fact,
     HoverColumn,
     NamedCurve,
-    NumberColouring,
+    NumberColoring,
     Points,
     Predictions,
     Promise,
@@ -22,7 +22,7 @@ from gpssl.report import (
 )
 
 N_ROWS = 60
-N_LABELLED = 10
+N_LABELED = 10
 TARGETS = np.array([0.01, 0.05, 0.2])
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(2)>'
@@ -30,15 +30,15 @@ CLOSING = "</script><!-- & \u2028"
 
 
 def embedding(n_rows: int = N_ROWS) -> ReportContent:
-    """Points, two colourings and nothing else; rows lie on a circle, so that each can be pointed at."""
+    """Points, two colorings and nothing else; rows lie on a circle, so that each can be pointed at."""
     angle = 2 * np.pi * np.arange(n_rows) / n_rows
     return ReportContent(
         title="Flowers",
         points=Points(x=3 * np.cos(angle), y=np.sin(angle), axes="t-SNE of the posterior mean"),
         hover=[HoverColumn("petal", [f"petal of {row}" for row in range(n_rows)])],
-        colourings=[
-            ClassColouring("Species", np.arange(n_rows) % 4 - 1, ["setosa", "virginica", "other"], "As a botanist saw them."),
-            NumberColouring("Height", np.where(np.arange(n_rows) % 5 == 0, np.nan, angle), "cm"),
+        colorings=[
+            ClassColoring("Species", np.arange(n_rows) % 4 - 1, ["setosa", "virginica", "other"], "As a botanist saw them."),
+            NumberColoring("Height", np.where(np.arange(n_rows) % 5 == 0, np.nan, angle), "cm"),
         ],
     )
 
@@ -60,7 +60,7 @@ def predicted(n_rows: int = N_ROWS) -> ReportContent:
             predicted=["setosa" if row % 2 else "virginica" for row in range(n_rows)],
             certainty=certainty,
             std=np.full(n_rows, 0.03),
-            labelled=np.arange(n_rows) < N_LABELLED,
+            labeled=np.arange(n_rows) < N_LABELED,
         ),
         controls=RiskTable(targets=TARGETS, promises=[average, sure], start=1),
         risk_coverage=Chart(curves, "share of rows kept", "error rate among them"),
@@ -84,7 +84,7 @@ def hostile() -> ReportContent:
         summary=[CLOSING + SCRIPT],
         points=replace(content.points, axes=IMAGE, rows=[f"{IMAGE}{row}" for row in range(N_ROWS)]),
         hover=[HoverColumn(SCRIPT, cells), HoverColumn("formula", ["0"] * 10 + formulas + ["0"] * 43)],
-        colourings=[ClassColouring(IMAGE, np.zeros(N_ROWS, dtype=int), [SCRIPT], SCRIPT)],
+        colorings=[ClassColoring(IMAGE, np.zeros(N_ROWS, dtype=int), [SCRIPT], SCRIPT)],
         predictions=replace(content.predictions, target=SCRIPT, predicted=[IMAGE] * N_ROWS),
         facts=[Fact(SCRIPT, IMAGE, CLOSING)],
         glossary=[(SCRIPT, IMAGE)],

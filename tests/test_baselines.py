@@ -39,9 +39,9 @@ def words() -> tuple[NDArray[Any], NDArray[np.intp]]:
 def cancer() -> tuple[Array, NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Rows, labels, 60 labels among marks, and where the marks are."""
     X, y = load_breast_cancer(return_X_y=True)
-    labelled = np.random.default_rng(0).permutation(len(y))[:60]
+    labeled = np.random.default_rng(0).permutation(len(y))[:60]
     few = np.full(len(y), -1)
-    few[labelled] = y[labelled]
+    few[labeled] = y[labeled]
     return X, y, few, np.flatnonzero(few < 0)
 
 
@@ -164,8 +164,8 @@ def test_prior_is_gpssl_at_a_high_temperature(circles: Array) -> None:
     for j in range(2):
         difference = one[:, :, j].T @ one[:, :, j] / n_draws - other[:, :, j].T @ other[:, :, j] / n_draws
         assert (abs(difference) < 4.5 * np.sqrt(2 * 2 / n_draws)).all()
-    learnt = GPSSL(2, kernel=ssl.kernel_, random_state=0).fit(circles).std(rows)
-    assert (learnt < 0.9 * prior.std(rows)).all()  # this check can fail
+    learned = GPSSL(2, kernel=ssl.kernel_, random_state=0).fit(circles).std(rows)
+    assert (learned < 0.9 * prior.std(rows)).all()  # this check can fail
 
 
 def test_prior_functions_are_functions(circles: Array) -> None:
@@ -256,11 +256,11 @@ def test_heads_on_many_prior_draws_approach_the_classifier(cancer: Any) -> None:
     assert agreement(20, 100, NeighborRBF(500, reduce="median")) < many
 
 
-def test_unlabelled_rows_set_the_lengthscale(sugar: Any) -> None:
+def test_unlabeled_rows_set_the_lengthscale(sugar: Any) -> None:
     X, _, few = sugar
     alone = SupervisedGPRegressor(random_state=0).fit(X[:100], few[:100])
     together = SupervisedGPRegressor(random_state=0).fit(X, few)
-    assert together.n_labelled_ == alone.n_labelled_ == 100
+    assert together.n_labeled_ == alone.n_labeled_ == 100
     assert not np.allclose(alone.kernel_.length_scale, together.kernel_.length_scale)
 
 

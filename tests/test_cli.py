@@ -83,7 +83,7 @@ def test_embed_writes_the_table_with_new_columns_and_a_model(table: Path, tmp_pa
     pd.testing.assert_frame_equal(after[before.columns], before)
     assert list(after.columns[len(before.columns) :]) == ["gpssl_1", "gpssl_2", "gpssl_1_std", "gpssl_2_std"]
     model = gpssl.load(tmp_path / "out.gpssl")
-    rows = pd.read_csv(table)[["size", "weight", "colour"]]
+    rows = pd.read_csv(table)[["size", "weight", "color"]]
     np.testing.assert_allclose(after[["gpssl_1", "gpssl_2"]].astype(float), model.transform(rows), rtol=1e-12)
     np.testing.assert_allclose(after[["gpssl_1_std", "gpssl_2_std"]].astype(float), model.std(rows), rtol=1e-12)
 
@@ -103,9 +103,9 @@ def test_embed_is_the_same_each_time_and_for_each_kind_of_file(table: Path, tmp_
 
 def test_transform_gives_new_rows_the_same_functions_and_warns_outside_the_ranges(table: Path, tmp_path: Path) -> None:
     done("embed", table, "-o", tmp_path / "out.csv", "--components", "2", "--ignore", "kind")
-    frame = pd.read_csv(table)[["size", "weight", "colour"]]
+    frame = pd.read_csv(table)[["size", "weight", "color"]]
     frame.loc[0, "size"] = 900.0
-    frame.loc[1, "colour"] = "green"
+    frame.loc[1, "color"] = "green"
     new = written(frame, tmp_path / "new.csv")
     output = done("transform", tmp_path / "out.gpssl", new, "-o", tmp_path / "new.jsonl", "--draws", "3", "--only-new")
     assert "'size'" in output
@@ -150,7 +150,7 @@ def test_label_fills_in_classes_and_says_what_to_expect(table: Path, tmp_path: P
     result = pd.read_csv(tmp_path / "out.csv")
     is_open = result["kind"].isna()
     assert result.loc[~is_open, "kind_predicted"].isna().all()
-    truth = np.where(result["colour"] == "grey", "stone", "flower")
+    truth = np.where(result["color"] == "gray", "stone", "flower")
     assert (result.loc[is_open, "kind_predicted"] == truth[is_open]).all()
     assert result.loc[is_open, "kind_probability"].between(0.5, 1.0).all()
     assert (result.loc[is_open, "kind_std"] > 0).all()
@@ -160,9 +160,9 @@ def test_label_fills_in_classes_and_says_what_to_expect(table: Path, tmp_path: P
 def test_label_abstains_to_hold_an_error_rate(tmp_path: Path) -> None:
     frame = two_groups(400, 200)
     rng = np.random.default_rng(1)
-    doubtful = rng.random(400) < 0.3  # neither here nor there, and labelled by chance
+    doubtful = rng.random(400) < 0.3  # neither here nor there, and labeled by chance
     frame.loc[doubtful, ["size", "weight"]] = [3.0, 2.0]
-    frame.loc[doubtful, "colour"] = "white"
+    frame.loc[doubtful, "color"] = "white"
     known = frame["kind"].notna() & doubtful
     frame.loc[known, "kind"] = rng.choice(["stone", "flower"], known.sum())
     table = written(frame, tmp_path / "things.csv")
@@ -205,7 +205,7 @@ def test_numbers_with_a_largest_error_abstain_where_they_are_least_sure(tmp_path
     assert "No prediction is sure enough" in output
 
 
-def test_labels_that_nothing_can_be_learnt_from_get_a_sentence(tmp_path: Path) -> None:
+def test_labels_that_nothing_can_be_learned_from_get_a_sentence(tmp_path: Path) -> None:
     frame = two_groups()
     out = tmp_path / "out.csv"
     empty = written(frame.assign(kind=None), tmp_path / "empty.csv")
@@ -224,7 +224,7 @@ def test_class_with_one_row_is_noted(tmp_path: Path) -> None:
     frame = two_groups()
     frame.loc[frame["kind"].isna().idxmax(), "kind"] = "cloud"
     output = done("label", written(frame, tmp_path / "things.csv"), "-t", "kind", "-o", tmp_path / "out.csv", *FEW)
-    assert "Classes with a single labelled row count as errors when it is held out: cloud." in output
+    assert "Classes with a single labeled row count as errors when it is held out: cloud." in output
 
 
 def test_groups_are_held_out_together(tmp_path: Path) -> None:
@@ -255,18 +255,18 @@ def test_second_run_does_not_learn_from_the_first(table: Path, tmp_path: Path) -
     first = as_json("label", table, "-t", "kind", "-o", tmp_path / "a.csv", "--max-risk", "0.3", *FEW)
     again = as_json("label", tmp_path / "a.csv", "-t", "kind", "-o", tmp_path / "b.csv", "--max-risk", "0.3", *FEW)
     assert again["expectation"] == first["expectation"]
-    assert any("Columns of an earlier run are not learnt from" in note for note in again["notes"])
+    assert any("Columns of an earlier run are not learned from" in note for note in again["notes"])
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), pd.read_csv(tmp_path / "b.csv"))
 
 
 def test_model_of_labels_predicts_other_rows(table: Path, tmp_path: Path) -> None:
     done("label", table, "-t", "kind", "-o", tmp_path / "a.csv", "--max-risk", "0.3", *FEW)
     done("transform", tmp_path / "a.gpssl", table, "-o", tmp_path / "b.csv")
-    labelled, predicted = pd.read_csv(tmp_path / "a.csv"), pd.read_csv(tmp_path / "b.csv")
-    is_open = labelled["kind"].isna()
+    labeled, predicted = pd.read_csv(tmp_path / "a.csv"), pd.read_csv(tmp_path / "b.csv")
+    is_open = labeled["kind"].isna()
     for name in ("kind_predicted", "kind_abstain"):
-        assert (labelled.loc[is_open, name].astype(str) == predicted.loc[is_open, name].astype(str)).all()
-    np.testing.assert_allclose(predicted.loc[is_open, "kind_probability"], labelled.loc[is_open, "kind_probability"], rtol=1e-9)
+        assert (labeled.loc[is_open, name].astype(str) == predicted.loc[is_open, name].astype(str)).all()
+    np.testing.assert_allclose(predicted.loc[is_open, "kind_probability"], labeled.loc[is_open, "kind_probability"], rtol=1e-9)
     assert predicted["kind_predicted"].notna().all()
 
 
@@ -308,10 +308,10 @@ def test_report_and_info_of_a_model(table: Path, tmp_path: Path) -> None:
     assert "--force" in refused("report", model, table, "-o", tmp_path / "out.html", "--no-rivals")
     information = done("info", model)
     assert "MarginalizedClassifier" in information
-    assert "colour" in information
+    assert "color" in information
     card = as_json("info", model)
     assert card["notes"]["target"] == "kind"
-    assert [column["name"] for column in card["columns"]] == ["size", "weight", "colour"]
+    assert [column["name"] for column in card["columns"]] == ["size", "weight", "color"]
 
 
 def test_report_of_a_representation_needs_no_labels(table: Path, tmp_path: Path) -> None:

@@ -45,12 +45,12 @@ def test_embed_adds_fields_that_transform_finds_again(tissue: Path, tmp_path: Pa
     assert again.shape == (144, 20 + 20)
     assert again["gpssl_1"].to_numpy() == pytest.approx(adata.obsm["X_gpssl"][:, 0], abs=1e-8)
     elsewhere = run("transform", tmp_path / "embedded.gpssl", tissue, "-o", tmp_path / "no.csv")
-    assert "a model of tissue belongs to the slices that it was learnt from" in elsewhere.output
+    assert "a model of tissue belongs to the slices that it was learned from" in elsewhere.output
     assert elsewhere.exit_code == 1
 
 
 def test_label_and_report_show_spots_where_they_are(tissue: Path, tmp_path: Path) -> None:
-    out = tmp_path / "labelled.h5ad"
+    out = tmp_path / "labeled.h5ad"
     result = json.loads(done("label", tissue, "-t", "known", "-o", out, "--max-risk", "0.3", "--draws", "10", "--json"))
     adata = anndata.read_h5ad(out)
     is_open = adata.obs["known"].isna()
@@ -58,8 +58,8 @@ def test_label_and_report_show_spots_where_they_are(tissue: Path, tmp_path: Path
     assert adata.obs.loc[is_open, "known_predicted"].notna().all()
     assert adata.obs.loc[~is_open, "known_predicted"].isna().all()
     assert adata.obs.loc[is_open, "known_abstain"].sum() == result["n_abstained"]
-    done("report", tmp_path / "labelled.gpssl", out, "--no-rivals")
-    assert "place on the tissue" in (tmp_path / "labelled.html").read_text()
+    done("report", tmp_path / "labeled.gpssl", out, "--no-rivals")
+    assert "place on the tissue" in (tmp_path / "labeled.html").read_text()
 
 
 def test_sentences(tissue: Path, tmp_path: Path) -> None:
@@ -68,4 +68,4 @@ def test_sentences(tissue: Path, tmp_path: Path) -> None:
     broken.write_bytes(b"nothing")
     assert "cannot be read as AnnData" in run("embed", broken, "-o", tmp_path / "out.csv").output
     assert "There is no file" in run("embed", tmp_path / "none.h5ad", "-o", tmp_path / "out.csv").output
-    assert "leave out --alike" in run("embed", tissue, "-o", tmp_path / "out.h5ad", "--alike", "neighbours").output
+    assert "leave out --alike" in run("embed", tissue, "-o", tmp_path / "out.h5ad", "--alike", "neighbors").output

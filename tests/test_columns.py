@@ -40,7 +40,7 @@ def test_categories_are_alike_as_far_as_they_agree() -> None:
     np.testing.assert_allclose(CategoryKernel(scale=2.0)(rows), np.exp(-0.25 * np.array(differences)))
 
 
-def test_scale_of_categories_is_the_distance_to_the_kth_neighbour() -> None:
+def test_scale_of_categories_is_the_distance_to_the_kth_neighbor() -> None:
     letters = np.random.default_rng(0).choice(list("abcd"), size=(50, 6))
     kernel = CategoryKernel(10).resolve(letters)
     distances = np.sort((letters[:, None] != letters[None]).sum(axis=2), axis=1)

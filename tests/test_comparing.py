@@ -18,7 +18,7 @@ from gpssl.commands.contest import at_most, choose, divide
 from gpssl.commands.opening import open_subject
 from gpssl.commands.rivals import FULL, MEAN, PRIOR, RAW, RIVALS, Rows, numbers_from
 from gpssl.commands.settings import Settings
-from gpssl.commands.subject import Labelled, Subject
+from gpssl.commands.subject import Labeled, Subject
 from gpssl.experiments.methods import Model
 from gpssl.experiments.statistics import Estimate, corrected_p_value, holm
 from people import two_groups, written
@@ -52,7 +52,7 @@ def test_comparison_of_a_target_with_brackets_is_shown(capsys: pytest.CaptureFix
         target="[/x]",
         kind="class",
         n_rows=30,
-        n_labelled=20,
+        n_labeled=20,
         n_splits=2,
         scores={method: dict.fromkeys(names, Estimate(0.5, 0.1)) for method in (RAW, FULL)},
         differences={RAW: dict.fromkeys(names, Difference(0.0, 0.1, 1.0))},
@@ -92,31 +92,31 @@ def test_few_splits_are_noted(tmp_path: Path) -> None:
 # Who sees which rows
 
 
-def labelled_groups(y: list[str], groups: list[str]) -> Labelled:
-    return Labelled(np.arange(len(y)), np.arange(len(y))[:, None], np.array(y), np.array(groups))
+def labeled_groups(y: list[str], groups: list[str]) -> Labeled:
+    return Labeled(np.arange(len(y)), np.arange(len(y))[:, None], np.array(y), np.array(groups))
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_no_group_is_on_both_sides_and_no_class_is_judged_that_was_not_trained_on(seed: int) -> None:
-    labelled = labelled_groups(["a", "b", "only here"] + 9 * ["a", "b"], ["one"] * 3 + [f"{place // 2}" for place in range(18)])
-    training, judged = divide(labelled, 0.3, np.random.default_rng(seed), stratify=True)
-    assert labelled.groups is not None
-    assert not set(labelled.groups[training]) & set(labelled.groups[judged])
-    assert set(labelled.y[judged]) <= set(labelled.y[training])
+    labeled = labeled_groups(["a", "b", "only here"] + 9 * ["a", "b"], ["one"] * 3 + [f"{place // 2}" for place in range(18)])
+    training, judged = divide(labeled, 0.3, np.random.default_rng(seed), stratify=True)
+    assert labeled.groups is not None
+    assert not set(labeled.groups[training]) & set(labeled.groups[judged])
+    assert set(labeled.y[judged]) <= set(labeled.y[training])
     assert len(judged) == 6
     assert (2 in training) == (0 in training)
 
 
 def test_a_single_group_cannot_be_divided() -> None:
-    training, judged = divide(labelled_groups(["a", "b"], ["one", "one"]), 0.3, np.random.default_rng(0), stratify=False)
+    training, judged = divide(labeled_groups(["a", "b"], ["one", "one"]), 0.3, np.random.default_rng(0), stratify=False)
     assert (len(training), len(judged)) == (2, 0)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_settings_stay_where_labels_cannot_choose(seed: int) -> None:
-    labelled = labelled_groups(["a"] * 20 + ["a", "b"] * 5, ["one"] * 20 + ["two"] * 10)  # held out, the second leaves one class
+    labeled = labeled_groups(["a"] * 20 + ["a", "b"] * 5, ["one"] * 20 + ["two"] * 10)  # held out, the second leaves one class
     models = [Model({"place": place}, LogisticRegression()) for place in range(2)]
-    assert choose(models, labelled, np.arange(30), seed, regression=False) is models[0]
+    assert choose(models, labeled, np.arange(30), seed, regression=False) is models[0]
 
 
 def test_groups_that_leave_one_class_get_a_sentence(tmp_path: Path) -> None:
@@ -133,21 +133,21 @@ def subject_of(n_rows: int, n_labels: int, path: Path) -> Subject:
 def test_all_labels_are_used_where_all_rows_are(tmp_path: Path) -> None:
     subject = subject_of(60, 50, tmp_path / "things.csv")
     notes = list(subject.notes)
-    rows, labelled = at_most(subject, subject.labelled(), 60, 0)
-    assert (len(rows), len(labelled.y)) == (60, 50)
+    rows, labeled = at_most(subject, subject.labeled(), 60, 0)
+    assert (len(rows), len(labeled.y)) == (60, 50)
     assert subject.notes == notes
 
 
 @pytest.mark.parametrize(("n_labels", "kept"), [(55, 20), (10, 10)])
-def test_part_of_a_large_table_holds_its_labelled_rows_and_is_noted(n_labels: int, kept: int, tmp_path: Path) -> None:
+def test_part_of_a_large_table_holds_its_labeled_rows_and_is_noted(n_labels: int, kept: int, tmp_path: Path) -> None:
     subject = subject_of(60, n_labels, tmp_path / "things.csv")
-    all_labelled = subject.labelled()
-    rows, labelled = at_most(subject, all_labelled, 40, 0)
-    assert (len(rows), len(labelled.y)) == (40, kept)
+    all_labeled = subject.labeled()
+    rows, labeled = at_most(subject, all_labeled, 40, 0)
+    assert (len(rows), len(labeled.y)) == (40, kept)
     assert f"Compared on 40 of 60 rows, with {kept} of {n_labels} labels." in subject.notes
-    assert set(labelled.rows["size"]) <= set(rows["size"])
-    known = dict(zip(all_labelled.places, all_labelled.y, strict=True))
-    assert [known[place] for place in labelled.places] == list(labelled.y)
+    assert set(labeled.rows["size"]) <= set(rows["size"])
+    known = dict(zip(all_labeled.places, all_labeled.y, strict=True))
+    assert [known[place] for place in labeled.places] == list(labeled.y)
 
 
 # The methods

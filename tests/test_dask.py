@@ -232,8 +232,8 @@ def test_what_is_no_table_of_numbers_gets_a_sentence(reference: GPSSL) -> None:
         model().fit(dd.from_pandas(FRAME, npartitions=2)["a"])
     with pytest.raises(ValueError, match="0 rows"):
         model().fit(da.empty((0, 4)))
-    with pytest.raises(ValueError, match=r"Column 'colour' holds str.*not numbers"):
-        model().fit(dd.from_pandas(FRAME.assign(colour="red"), npartitions=2))
+    with pytest.raises(ValueError, match=r"Column 'color' holds str.*not numbers"):
+        model().fit(dd.from_pandas(FRAME.assign(color="red"), npartitions=2))
     with pytest.raises(ValueError, match="3 features, but GPSSL is expecting 4"):
         reference.transform(da.ones((100, 3)))
 

@@ -114,7 +114,7 @@ def test_vectorizer_that_was_passed_stays_as_it_is() -> None:
     assert not hasattr(vectorizer, "vocabulary_")
 
 
-def test_kernels_that_learnt_different_words_can_be_told_apart() -> None:
+def test_kernels_that_learned_different_words_can_be_told_apart() -> None:
     points = TfidfKernel().prepare(TEXTS[:3])
     names = [Features.build(TfidfKernel().resolve(texts), points).fingerprint for texts in (TEXTS, TEXTS[::-1], TEXTS[:5])]
     assert names[0] == names[1] != names[2]

@@ -106,9 +106,9 @@ def test_predictions_are_the_average_over_heads_trained_one_by_one(flowers: tupl
     X, few = flowers
     classifier = frozen_full(ssl, LogisticRegression()).fit(X, few)
     functions = ssl.draw_functions(10, random_state=np.random.RandomState(0).randint(2**31 - 1))
-    labelled = few >= 0
-    expected = np.mean([LogisticRegression().fit(Z[labelled], few[labelled]).predict_proba(Z) for Z in functions(X)], axis=0)
-    # Away from the labelled rows the functions of both are draws from the same distribution, equal where the inducing points know them.
+    labeled = few >= 0
+    expected = np.mean([LogisticRegression().fit(Z[labeled], few[labeled]).predict_proba(Z) for Z in functions(X)], axis=0)
+    # Away from the labeled rows the functions of both are draws from the same distribution, equal where the inducing points know them.
     np.testing.assert_allclose(classifier.predict_proba(X), expected, atol=0.01)
     np.testing.assert_allclose(classifier.predict_proba_draws(X).mean(axis=0), classifier.predict_proba(X), atol=1e-12)
 
@@ -130,15 +130,15 @@ def test_our_heads_at_once_are_our_heads_one_by_one(flowers: tuple[Array, NDArra
     np.testing.assert_allclose(frozen_full(ssl).fit(X, few).predict_proba(X), one_by_one.predict_proba(X), atol=1e-4)
 
 
-def test_unlabelled_rows_train_the_representation_only(flowers: tuple[Array, NDArray[np.intp]]) -> None:
+def test_unlabeled_rows_train_the_representation_only(flowers: tuple[Array, NDArray[np.intp]]) -> None:
     X, few = flowers
     whole = MarginalizedClassifier(GPSSL(3, random_state=0), n_draws=5, random_state=0).fit(X, few)
     ssl = GPSSL(3, random_state=0).fit(X)
-    labelled = few >= 0
-    parts = MarginalizedClassifier(FrozenEstimator(ssl), n_draws=5, random_state=0).fit(X[labelled], few[labelled])
+    labeled = few >= 0
+    parts = MarginalizedClassifier(FrozenEstimator(ssl), n_draws=5, random_state=0).fit(X[labeled], few[labeled])
     np.testing.assert_allclose(parts.representation_.transform(X), whole.representation_.transform(X), atol=1e-12)
     np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-8)
-    assert whole.n_labelled_ == parts.n_labelled_ == 30
+    assert whole.n_labeled_ == parts.n_labeled_ == 30
 
 
 def test_a_frozen_representation_is_used_as_it_is_and_another_is_cloned(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
@@ -214,8 +214,8 @@ def test_the_standard_deviation_is_over_draws_and_the_weights_of_the_heads(flowe
     np.testing.assert_allclose(other.predict_proba_std(X), other.predict_proba_draws(X).std(axis=0))
     bayesian = frozen_full(ssl, BayesianLogisticRegression(n_samples=10_000, random_state=0)).fit(X, few)
     functions = bayesian.functions_.one_row_at_a_time(X)
-    labelled = few >= 0
-    heads = [BayesianLogisticRegression(random_state=0, n_samples=1000).fit(Z, few[labelled]) for Z in bayesian.functions_(X[labelled])]
+    labeled = few >= 0
+    heads = [BayesianLogisticRegression(random_state=0, n_samples=1000).fit(Z, few[labeled]) for Z in bayesian.functions_(X[labeled])]
     own = np.mean([head.predict_proba_std(Z) ** 2 for head, Z in zip(heads, functions, strict=True)], axis=0)
     expected = np.sqrt(bayesian.predict_proba_draws(X).var(axis=0) + own)
     np.testing.assert_allclose(bayesian.predict_proba_std(X), expected, atol=0.01)
@@ -284,7 +284,7 @@ class Remembers(ClassifierMixin, BaseEstimator):
         return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
 
 
-def test_weights_and_metadata_reach_the_head_at_the_labelled_rows(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
+def test_weights_and_metadata_reach_the_head_at_the_labeled_rows(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
     X, few = flowers
     weight, shade = np.arange(1.0, 151.0), np.arange(150) * 10
     head = frozen_full(ssl, Remembers(), n_draws=2).fit(X, few, sample_weight=weight, shade=shade).heads_.heads[1]
@@ -345,11 +345,11 @@ def test_aurc_of_full_is_no_worse_than_of_mean_over_twenty_seeds() -> None:
     differences = []
     for seed in range(20):
         X, _ = quadrant_circles(seed=seed)
-        X_labelled, y_labelled = even_circles(50, seed=100 + seed)
+        X_labeled, y_labeled = even_circles(50, seed=100 + seed)
         X_test, y_test = even_circles(500, seed=200 + seed)
         ssl = GPSSL(5, random_state=0).fit(X)
         full, mean = (
-            MarginalizedClassifier(FrozenEstimator(ssl), n_draws=n, random_state=seed).fit(X_labelled, y_labelled).predict_proba(X_test)
+            MarginalizedClassifier(FrozenEstimator(ssl), n_draws=n, random_state=seed).fit(X_labeled, y_labeled).predict_proba(X_test)
             for n in (100, None)
         )
         differences.append(aurc(y_test, full) - aurc(y_test, mean))

@@ -64,7 +64,7 @@ def test_split_by_group_keeps_the_rows_of_a_group_together() -> None:
     training, held_out = hold_out(split)
     assert (len(training.y), len(held_out.y)) == (18, 6)  # three mice and one
     assert split.groups is not None
-    assert len({group for group, row in zip(split.groups, split.labelled.X, strict=True) if (row == held_out.X).all(axis=1).any()}) == 1
+    assert len({group for group, row in zip(split.groups, split.labeled.X, strict=True) if (row == held_out.X).all(axis=1).any()}) == 1
 
 
 def test_large_tables_are_sampled_anew_for_each_split(cancer: Table) -> None:
@@ -73,24 +73,24 @@ def test_large_tables_are_sampled_anew_for_each_split(cancer: Table) -> None:
     assert set(np.concatenate(first)) != set(np.concatenate(second))
 
 
-def test_missing_values_and_scales_come_from_the_unlabelled_rows_only() -> None:
+def test_missing_values_and_scales_come_from_the_unlabeled_rows_only() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(3.0, 2.0, size=(100, 2))
     X[rng.random(100) < 0.2, 0] = np.nan
     source = Table("t", X, np.repeat(["a", "b"], 50), ("p", "q"))
     parts, split = divide(source, seed=5), split_table(source, seed=5)
-    train = X[parts.unlabelled]
+    train = X[parts.unlabeled]
     mean = np.nanmean(train, axis=0)
     filled = np.where(np.isnan(train), mean, train)
     expected = (np.where(np.isnan(X[parts.test]), mean, X[parts.test]) - filled.mean(axis=0)) / filled.std(axis=0)
     np.testing.assert_allclose(split.test.X, expected)
-    np.testing.assert_allclose(split.unlabelled.std(axis=0), 1.0)
+    np.testing.assert_allclose(split.unlabeled.std(axis=0), 1.0)
 
 
 def test_pool_has_labels_for_all_rows_that_train_the_representation(cancer: Table) -> None:
     split = pool_table(cancer, seed=0)
-    assert len(split.unlabelled) == len(split.labelled.y) == 341
-    np.testing.assert_array_equal(split.unlabelled, split.labelled.X)
+    assert len(split.unlabeled) == len(split.labeled.y) == 341
+    np.testing.assert_array_equal(split.unlabeled, split.labeled.X)
 
 
 def test_four_fifths_of_the_labels_train_and_the_others_choose(cancer: Table) -> None:
@@ -121,20 +121,20 @@ def test_test_rows_touch_neither_training_nor_scaling_nor_selection(method: str,
     answers = []
     for source in (cancer, _poisoned(cancer, divide(cancer, seed=1).test)):
         split = split_table(source, seed=1)
-        (learnt,) = learn(models(method, split.unlabelled, grids, split.seed, head=HEAD), split, by_accuracy)
-        answers.append((learnt.settings, learnt.validation, learnt.estimator.predict_proba(split.labelled.X)))
+        (learned,) = learn(models(method, split.unlabeled, grids, split.seed, head=HEAD), split, by_accuracy)
+        answers.append((learned.settings, learned.validation, learned.estimator.predict_proba(split.labeled.X)))
     assert answers[0][:2] == answers[1][:2]
     np.testing.assert_array_equal(answers[0][2], answers[1][2])
 
 
 def test_one_poisoned_row_among_those_that_train_does_show(cancer: Table) -> None:
-    """So that the test above could fail: on the same labelled rows, the predictions change."""
+    """So that the test above could fail: on the same labeled rows, the predictions change."""
     answers = []
-    large = np.isin(np.arange(569), divide(cancer, seed=1).unlabelled[:1])
+    large = np.isin(np.arange(569), divide(cancer, seed=1).unlabeled[:1])
     for source in (cancer, replace(cancer, X=np.where(large[:, None], 5 * cancer.X, cancer.X))):
         split = split_table(source, seed=1)
-        (learnt,) = learn(models("GPSSL-mean", split.unlabelled, QUICK, split.seed, head=HEAD), split, by_accuracy)
-        answers.append(learnt.estimator.predict_proba(split.labelled.X))
+        (learned,) = learn(models("GPSSL-mean", split.unlabeled, QUICK, split.seed, head=HEAD), split, by_accuracy)
+        answers.append(learned.estimator.predict_proba(split.labeled.X))
     assert np.abs(answers[0] - answers[1]).max() > 0.01
 
 
@@ -145,8 +145,8 @@ def test_pools_and_tables_for_regression_are_scaled_without_their_test_rows(canc
     pools = [pool_table(source, seed=1) for source in (cancer, _poisoned(cancer, parts[0]))]
     splits = [split_table(source, seed=1) for source in (sugar, poisoned_sugar)]
     for one, other in (pools, splits):
-        np.testing.assert_array_equal(one.unlabelled, other.unlabelled)
-        np.testing.assert_array_equal(one.labelled.X, other.labelled.X)
+        np.testing.assert_array_equal(one.unlabeled, other.unlabeled)
+        np.testing.assert_array_equal(one.labeled.X, other.labeled.X)
         assert not np.array_equal(one.test.X, other.test.X)
 
 
@@ -155,7 +155,7 @@ def test_pools_and_tables_for_regression_are_scaled_without_their_test_rows(canc
 
 def test_best_candidate_on_held_out_labels_is_trained_on_all_labels(cancer: Table) -> None:
     split = split_table(cancer, seed=0)
-    candidates = models("GPSSL-full", split.unlabelled, replace(QUICK, n_draws=5), split.seed, head=HEAD)
+    candidates = models("GPSSL-full", split.unlabeled, replace(QUICK, n_draws=5), split.seed, head=HEAD)
     likeliest, most_accurate = learn(candidates, split, by_likelihood, by_accuracy)
     training, held_out = hold_out(split)
     column = np.searchsorted(["benign", "malignant"], held_out.y)
@@ -167,7 +167,7 @@ def test_best_candidate_on_held_out_labels_is_trained_on_all_labels(cancer: Tabl
     assert likeliest.validation.log_likelihood == pytest.approx(max(likelihoods), rel=1e-9)
     pairs = list(zip(accuracies, likelihoods, strict=True))
     assert most_accurate.settings == candidates[pairs.index(max(pairs))].settings
-    assert likeliest.estimator.n_labelled_ == 113
+    assert likeliest.estimator.n_labeled_ == 113
 
 
 def test_grids_are_the_paper_s() -> None:

@@ -29,7 +29,7 @@ def mixed_frame(n_rows: int = N_ROWS) -> pd.DataFrame:
         {
             "x": rng.normal(size=n_rows).round(4),
             "amount": rng.lognormal(2, 3, n_rows).round(2),
-            "colour": rng.choice(["red", "green", "blue"], n_rows),
+            "color": rng.choice(["red", "green", "blue"], n_rows),
             "flag": rng.choice(["yes", "no"], n_rows),
             "day": np.datetime64("2020-01-01", "us") + rng.integers(0, 900, n_rows).astype("m8[D]"),
             "id": rng.permutation(n_rows),
@@ -37,7 +37,7 @@ def mixed_frame(n_rows: int = N_ROWS) -> pd.DataFrame:
         }
     )
     frame.loc[rng.random(n_rows) < 0.1, "x"] = np.nan
-    frame.loc[rng.random(n_rows) < 0.1, "colour"] = None
+    frame.loc[rng.random(n_rows) < 0.1, "color"] = None
     return frame
 
 
@@ -147,7 +147,7 @@ def test_large_tables_are_told_from_small_ones(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "jsonl"])
 @pytest.mark.parametrize("ignored", [False, True])
 def test_long_texts_make_a_table_large(tmp_path: Path, ending: str, ignored: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those that are not learnt from, and however well they are packed."""
+    """Also those that are not learned from, and however well they are packed."""
     remarks = ["x" * 10_000, "y" * 10_000] * 100 if ignored else [f"{place:05d}" * 2000 for place in range(200)]
     frame = mixed_frame(200).assign(remark=remarks)
     path = tmp_path / f"table.{ending}"

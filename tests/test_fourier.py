@@ -249,9 +249,9 @@ def test_what_the_inducing_points_leave_open_is_in_the_features_too(kernel: Kern
 
 def test_what_the_inducing_points_leave_open_is_in_the_features_of_thirty_columns_too(breast_cancer: Array) -> None:
     features = GPSSL(2, random_state=0).fit(breast_cancer).features_
-    centre = breast_cancer.mean(axis=0)
+    center = breast_cancer.mean(axis=0)
     for stretch, tolerance in ((1.0, 2e-4), (1.5, 0.1), (2.5, 0.1), (5.0, 0.1)):
-        assert largest_error_of_what_is_left_open(features, centre + stretch * (breast_cancer[::5] - centre)) < tolerance
+        assert largest_error_of_what_is_left_open(features, center + stretch * (breast_cancer[::5] - center)) < tolerance
 
 
 def largest_error_of_what_is_left_open(features: Features, X: Array) -> float:
@@ -339,7 +339,7 @@ def test_white_noise_belongs_to_single_rows(circles: Array) -> None:
     functions = fitted(RBF(0.4) + WhiteKernel(0.1), circles).draw_functions(4000, random_state=0)
     values = functions(np.vstack([ROWS, ROWS[4:5] + 1e-9]))
     step = values[:, 6] - values[:, 4]
-    # A nanometre away there is other noise: twice its variance of 0.1.
+    # A nanometer away there is other noise: twice its variance of 0.1.
     assert step.var() == pytest.approx(0.2, rel=4.5 * np.sqrt(2 / 4000))
     assert values[:, 4].var() == pytest.approx(1.1, rel=4.5 * np.sqrt(2 / 4000) + 0.01)
 

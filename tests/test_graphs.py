@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from gpssl import GPSSL, MarginalizedClassifier
-from gpssl.kernels import LabelledGraph, RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel, block_kernel
+from gpssl.kernels import LabeledGraph, RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel, block_kernel
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def shortest_paths(graph: nx.Graph) -> Counter[Any]:
     return Counter((label[u], label[v], lengths[u][v]) for u, v in pairs)
 
 
-def normalised(counts: list[Counter[Any]]) -> Array:
+def normalized(counts: list[Counter[Any]]) -> Array:
     """One more entry for graphs with nothing to count."""
     full = [count or Counter({"nothing": 1}) for count in counts]
     gram = np.array([[sum(x[key] * y[key] for key in x) for y in full] for x in full], dtype=float)
@@ -76,14 +76,14 @@ def normalised(counts: list[Counter[Any]]) -> Array:
 @given(st.lists(graphs(), min_size=1, max_size=6), st.integers(1, 3))
 @settings(max_examples=40)
 def test_weisfeiler_lehman_is_the_count_of_nested_labels(rows: list[nx.Graph], n_iterations: int) -> None:
-    expected = normalised([weisfeiler_lehman(graph, n_iterations) for graph in rows])
+    expected = normalized([weisfeiler_lehman(graph, n_iterations) for graph in rows])
     np.testing.assert_allclose(WeisfeilerLehmanKernel(n_iterations)(rows), expected, atol=1e-12)
 
 
 @given(st.lists(graphs(), min_size=1, max_size=6))
 @settings(max_examples=40)
 def test_shortest_path_is_the_count_of_distances(rows: list[nx.Graph]) -> None:
-    np.testing.assert_allclose(ShortestPathKernel()(rows), normalised([shortest_paths(graph) for graph in rows]), atol=1e-12)
+    np.testing.assert_allclose(ShortestPathKernel()(rows), normalized([shortest_paths(graph) for graph in rows]), atol=1e-12)
 
 
 @given(st.lists(graphs(), min_size=1, max_size=4))
@@ -179,7 +179,7 @@ def test_equal_graphs_are_the_same_row_in_any_order_and_format() -> None:
     ]
     rows = WeisfeilerLehmanKernel().prepare([one, other, *formats])
     assert len({joblib.hash(row) for row in rows}) == 1
-    assert rows[0] == LabelledGraph(((0, 1), (1, 2)), ("2", "1", "2"), "label")
+    assert rows[0] == LabeledGraph(((0, 1), (1, 2)), ("2", "1", "2"), "label")
     again = pickle.loads(pickle.dumps(WeisfeilerLehmanKernel().prepare(rows)))
     assert {joblib.hash(row) for row in again} == {joblib.hash(rows[0])}
 
@@ -195,11 +195,11 @@ def test_rows_may_come_as_arrays_series_and_matrices() -> None:
 
 def test_graphs_without_labels_have_degrees_as_labels() -> None:
     bare = nx.path_graph(3)
-    labelled = bare.copy()
-    nx.set_node_attributes(labelled, dict(labelled.degree), "label")
+    labeled = bare.copy()
+    nx.set_node_attributes(labeled, dict(labeled.degree), "label")
     kernel = WeisfeilerLehmanKernel()
     assert kernel.prepare([bare])[0].labels == ("degree 1", "degree 2", "degree 1")
-    assert kernel([bare], [labelled])[0, 0] == 0, "degrees that nobody asked for are no labels that somebody gave"
+    assert kernel([bare], [labeled])[0, 0] == 0, "degrees that nobody asked for are no labels that somebody gave"
     assert kernel([bare, nx.star_graph(4)])[0, 1] > 0
 
 
@@ -222,13 +222,13 @@ def test_kernels_clone_and_pickle(kernel: Kernel) -> None:
     assert kernel([], rows).shape == (0, 5)
 
 
-def half_labelled() -> nx.Graph:
+def half_labeled() -> nx.Graph:
     graph = nx.path_graph(2)
     graph.nodes[0]["label"] = "a"
     return graph
 
 
-def labelled_with(label: Any) -> nx.Graph:
+def labeled_with(label: Any) -> nx.Graph:
     graph = nx.path_graph(1)
     graph.nodes[0]["label"] = label
     return graph
@@ -244,9 +244,9 @@ def labelled_with(label: Any) -> nx.Graph:
         ([[np.ones((2, 3)), {}]], TypeError, "square matrix"),
         ([nx.DiGraph([(0, 1)])], ValueError, "Row 0 is a directed graph.*to_undirected"),
         ([nx.MultiGraph([(0, 1)])], ValueError, "Row 0 has several edges"),
-        ([half_labelled()], ValueError, "Row 0: node 1 has no label"),
-        ([labelled_with([1.0, 2.0])], ValueError, "labels are text or numbers"),
-        ([labelled_with(float("nan"))], ValueError, "labels are text or numbers"),
+        ([half_labeled()], ValueError, "Row 0: node 1 has no label"),
+        ([labeled_with([1.0, 2.0])], ValueError, "labels are text or numbers"),
+        ([labeled_with(float("nan"))], ValueError, "labels are text or numbers"),
         (nx.path_graph(3), TypeError, "X is a single graph"),
         ("graph", TypeError, "got str"),
     ],
@@ -284,9 +284,9 @@ def test_gpssl_learns_from_graphs(kernel: Kernel) -> None:
 
 def test_classifier_tells_rings_from_trees() -> None:
     rows, y = random_graphs(60), np.arange(60) % 2
-    labelled = np.where(np.arange(60) < 30, y, -1)
+    labeled = np.where(np.arange(60) < 30, y, -1)
     model = MarginalizedClassifier(GPSSL(3, kernel=WeisfeilerLehmanKernel(), random_state=0), n_draws=20, random_state=0)
-    assert (model.fit(rows, labelled).predict(rows[30:]) == y[30:]).mean() > 0.8
+    assert (model.fit(rows, labeled).predict(rows[30:]) == y[30:]).mean() > 0.8
 
 
 def test_kernels_with_other_labels_cannot_be_combined() -> None:

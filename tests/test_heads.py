@@ -29,14 +29,14 @@ def iris() -> tuple[Array, NDArray[np.intp]]:
 
 
 def classes_in_a_cloud(n_classes: int, n_rows: int, seed: int = 0) -> tuple[Array, NDArray[np.intp]]:
-    """Overlapping classes around random centres in five columns; each class has a row."""
+    """Overlapping classes around random centers in five columns; each class has a row."""
     rng = np.random.default_rng(seed)
     y = np.r_[np.arange(n_classes), rng.integers(n_classes, size=n_rows - n_classes)]
     return rng.normal(size=(n_classes, 5))[y] + rng.normal(size=(n_rows, 5)), y
 
 
 def negative_log_posterior(weights: Array, X: Array, y: NDArray[np.intp], alpha: float) -> float:
-    """−log p(W | y) up to a constant, as one would write it: W [K, J + 1], a softmax, a Gaussian prior, columns centred."""
+    """−log p(W | y) up to a constant, as one would write it: W [K, J + 1], a softmax, a Gaussian prior, columns centered."""
     W = weights.reshape(-1, X.shape[1] + 1)
     logits = (X - X.mean(axis=0)) @ W[:, :-1].T + W[:, -1]
     prior = 0.5 * alpha * (W[:, :-1] ** 2).sum() + 0.5 * INTERCEPT_PRECISION * (W[:, -1] ** 2).sum()
@@ -56,7 +56,7 @@ def test_check_estimator_without_expected_failures(estimator: BayesianLogisticRe
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 8])
-def test_the_mode_is_the_minimum_that_a_general_optimiser_finds(n_classes: int) -> None:
+def test_the_mode_is_the_minimum_that_a_general_optimizer_finds(n_classes: int) -> None:
     X, y = classes_in_a_cloud(n_classes, 80)
     head = BayesianLogisticRegression(0.7).fit(X, y)
     found = minimize(negative_log_posterior, np.zeros(n_classes * 6), args=(X, y, 0.7), method="BFGS", options={"gtol": 1e-6})
@@ -177,9 +177,9 @@ def test_the_precision_chosen_has_nearly_the_largest_evidence_times_hyperprior(n
 
 @pytest.mark.parametrize("n_classes", [3, 10])
 def test_one_label_for_each_class_leaves_opinions(n_classes: int) -> None:
-    centres = 3 * np.random.default_rng(0).normal(size=(n_classes, 5))
-    X = centres + 0.1 * np.random.default_rng(1).normal(size=centres.shape)
-    certainty = BayesianLogisticRegression().fit(centres, np.arange(n_classes)).predict_proba(X).max(axis=1)
+    centers = 3 * np.random.default_rng(0).normal(size=(n_classes, 5))
+    X = centers + 0.1 * np.random.default_rng(1).normal(size=centers.shape)
+    certainty = BayesianLogisticRegression().fit(centers, np.arange(n_classes)).predict_proba(X).max(axis=1)
     assert certainty.mean() > 2 / n_classes
 
 
@@ -207,8 +207,8 @@ def posterior_predictive(X: Array, y: NDArray[np.intp], X_new: Array, alpha: flo
     log_ratio = log_target - log_proposal
     ratio = np.exp(log_ratio - log_ratio.max())
     assert ratio.sum() ** 2 / (ratio**2).sum() > 1000, "too few effective samples to be a reference"
-    centred = np.column_stack([X_new - X.mean(axis=0), np.ones(len(X_new))])
-    return np.einsum("s,snk->nk", ratio / ratio.sum(), softmax(centred @ W.swapaxes(1, 2), axis=2))
+    centered = np.column_stack([X_new - X.mean(axis=0), np.ones(len(X_new))])
+    return np.einsum("s,snk->nk", ratio / ratio.sum(), softmax(centered @ W.swapaxes(1, 2), axis=2))
 
 
 @pytest.mark.parametrize("predictive", ["probit", "sampled"])
@@ -265,10 +265,10 @@ def test_rows_in_blocks_are_predicted_as_rows_at_once(monkeypatch: pytest.Monkey
 
 
 def test_fifty_classes_and_one_row_for_each() -> None:
-    centres = np.random.default_rng(0).normal(size=(50, 5))
-    centres /= np.linalg.norm(centres, axis=1, keepdims=True)  # on a sphere a plane can cut off each of them
-    head = BayesianLogisticRegression().fit(centres, np.arange(50))
-    proba = head.predict_proba(centres)
+    centers = np.random.default_rng(0).normal(size=(50, 5))
+    centers /= np.linalg.norm(centers, axis=1, keepdims=True)  # on a sphere a plane can cut off each of them
+    head = BayesianLogisticRegression().fit(centers, np.arange(50))
+    proba = head.predict_proba(centers)
     assert proba.shape == (50, 50)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert (proba.argmax(axis=1) == np.arange(50)).mean() > 0.9
@@ -330,12 +330,12 @@ def test_the_ratio_chosen_has_the_largest_evidence() -> None:
     X = rng.normal(size=(30, 4))
     y = X @ [1.0, -1.0, 0.0, 0.5] + rng.normal(size=30)
     head = BayesianLinearRegression().fit(X, y)
-    centred, target = X - X.mean(axis=0), y - y.mean()
+    centered, target = X - X.mean(axis=0), y - y.mean()
     # The 29 contrasts between 30 targets, on which a flat intercept leaves no trace.
     contrasts = np.linalg.svd(np.eye(30) - 1 / 30)[0][:, :29]
 
     def log_evidence(alpha: float, noise: float) -> float:
-        covariance = contrasts.T @ (noise * np.eye(30) + centred @ centred.T / alpha) @ contrasts
+        covariance = contrasts.T @ (noise * np.eye(30) + centered @ centered.T / alpha) @ contrasts
         return float(multivariate_normal.logpdf(contrasts.T @ target, cov=covariance))
 
     likeliest = 27 / 29  # of the noise, in units of its posterior mean
@@ -352,7 +352,7 @@ def test_predictions_are_those_of_the_gaussian_posterior() -> None:
     head = BayesianLinearRegression().fit(X, y)
     # With a nearly flat intercept: condition the joint Gaussian of weights and intercept on y.
     design, new = (np.column_stack([values, np.ones(len(values))]) for values in (X, X_new))
-    # The prior is on the slopes of centred columns, which is the same as of the columns where the intercept is flat.
+    # The prior is on the slopes of centered columns, which is the same as of the columns where the intercept is flat.
     precision = np.diag([head.prior_precision_] * 3 + [1e-12]) + design.T @ design / head.noise_variance_
     covariance = np.linalg.inv(precision)
     mean = covariance @ design.T @ y / head.noise_variance_

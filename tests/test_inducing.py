@@ -24,7 +24,7 @@ def mean_residual(kernel: sk.Kernel, X: Array, points: Array) -> float:
 
 
 def one_at_a_time(kernel: sk.Kernel, X: Array, tolerance: float) -> int:
-    """Number of points that the textbook's pivoted Cholesky factorisation needs."""
+    """Number of points that the textbook's pivoted Cholesky factorization needs."""
     K = kernel(X)
     residual, columns = K.diagonal().copy(), np.empty((len(X), 0))
     while residual.mean() > tolerance:

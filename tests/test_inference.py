@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 from gpssl import GPSSL
 from gpssl.inference import Mode, Sampling, Variational
 from gpssl.inference.diagnostics import effective_sample_size, split_r_hat
-from gpssl.inference.mode import equalising, shared_mode, spectral_mode
+from gpssl.inference.mode import equalizing, shared_mode, spectral_mode
 from gpssl.inference.sampling import elliptical_slice_samples
 from gpssl.moments import Spectrum
 from gpssl.objective import EPSILON, ExpectedVarianceLoss, Objective, kl_divergence, represented_covariance
@@ -144,9 +144,9 @@ def test_spectral_mode_is_the_minimum_along_each_direction(spectrum: Spectrum, t
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=12))
-def test_equalising_rotation_is_orthogonal_and_equalises(eigenvalues: list[float]) -> None:
+def test_equalizing_rotation_is_orthogonal_and_equalizes(eigenvalues: list[float]) -> None:
     falling = np.array(sorted(eigenvalues, reverse=True))
-    rotation = equalising(falling)
+    rotation = equalizing(falling)
     np.testing.assert_allclose(rotation @ rotation.T, np.eye(len(falling)), atol=1e-13)
     np.testing.assert_allclose((rotation * falling @ rotation.T).diagonal(), falling.mean(), atol=1e-12)
 
@@ -220,7 +220,7 @@ def test_mode_is_no_worse_than_any_draw_or_start(spectrum: Spectrum, temperature
 
 
 def test_proposition_1_negative_variance_gives_the_first_kernel_principal_component(circles: Array, circle_kernel: RBF) -> None:
-    """Minimise ½|v|² − c_V Var(f) with the paper's c_V = 1/(2λ₁), from a random start, by plain gradient descent."""
+    """Minimize ½|v|² − c_V Var(f) with the paper's c_V = 1/(2λ₁), from a random start, by plain gradient descent."""
     ssl = GPSSL(1, kernel=circle_kernel, inducing="all", random_state=0).fit(circles)
     covariance, _ = ssl.moments_.covariance(ssl.features_)
     variance_weight = 1 / (2 * np.linalg.eigvalsh(covariance)[-1])
@@ -281,7 +281,7 @@ def test_sampling_agrees_with_importance_sampling() -> None:
 
 
 def test_sampled_loss_is_below_what_the_best_normal_distribution_reaches() -> None:
-    """The exact posterior minimises E[ℓ] + τ KL over all distributions, so −τ log Z, its minimum, bounds the variational value.
+    """The exact posterior minimizes E[ℓ] + τ KL over all distributions, so −τ log Z, its minimum, bounds the variational value.
 
     log Z by annealed importance: d log Z / dβ = −E_β[ℓ], integrated over the inverse temperature β from 0 to 1/τ.
     """

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 def brute_force_rule(X: Array, neighborhood: float, reduce: str) -> float:
-    """Distance of each row to its K-th neighbour, itself not counted, by sorting."""
+    """Distance of each row to its K-th neighbor, itself not counted, by sorting."""
     k = max(1, len(X) // int(neighborhood))
     distances = [sorted(np.linalg.norm(x - y) for j, y in enumerate(X) if j != i)[k - 1] for i, x in enumerate(X)]
     return float(max(distances) if reduce == "max" else np.median(distances))

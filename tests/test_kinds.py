@@ -1,4 +1,4 @@
-"""Rows of all kinds and kernels that follow neighbours: who sees which rows, and short runs on data that come with scikit-learn."""
+"""Rows of all kinds and kernels that follow neighbors: who sees which rows, and short runs on data that come with scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpssl.datasets import Examples, load_classification
-from gpssl.experiments import kinds, neighbours
+from gpssl.experiments import kinds, neighbors
 from gpssl.experiments.curves import lines_of, lines_table
 from gpssl.experiments.figures import plot_lines
 from gpssl.experiments.kernel_methods import COSTS, Budget, KernelMachine
@@ -83,7 +83,7 @@ def test_every_gpssl_has_its_prior_and_every_kind_a_mean() -> None:
         assert names
         assert {f"GP-prior, {name}" for name in names} <= set(kind.methods)
         assert any(method.startswith("GPSSL-mean") for method in kind.methods)
-    assert "GP-prior, diffusion" in neighbours.METHODS
+    assert "GP-prior, diffusion" in neighbors.METHODS
 
 
 def test_letters_become_columns() -> None:
@@ -120,7 +120,7 @@ def piece(experiment: str, data: str, method: str) -> Record:
     return record
 
 
-@pytest.mark.parametrize("name", ["kinds", "neighbours"])
+@pytest.mark.parametrize("name", ["kinds", "neighbors"])
 def test_quick_run_fills_tables_and_draws_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPSSL_DATA", raising=False)
     tables, written = reproduce([name], SMALL, tmp_path, tmp_path / "report.md", n_jobs=1)
@@ -132,9 +132,9 @@ def test_quick_run_fills_tables_and_draws_pictures(name: str, tmp_path: Path, mo
 
 
 def test_selection_needs_labels_to_choose_by() -> None:
-    assert list(piece("neighbours", "wine", neighbours.SELECTED)["accuracy"]) == ["20"]
-    assert list(piece("neighbours", "wine", "label spreading")["accuracy"]) == ["5", "10", "20"]
-    whole = neighbours.run(Task("wine", 0, "Original"), Plan(splits=1))
+    assert list(piece("neighbors", "wine", neighbors.SELECTED)["accuracy"]) == ["20"]
+    assert list(piece("neighbors", "wine", "label spreading")["accuracy"]) == ["5", "10", "20"]
+    whole = neighbors.run(Task("wine", 0, "Original"), Plan(splits=1))
     assert list(whole["accuracy"]) == ["5", "10", "20", "30", "50", "100"]  # there are 107 training rows
 
 

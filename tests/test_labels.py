@@ -46,7 +46,7 @@ def test_labels_of_any_kind_and_their_marks(flowers: tuple[Array, NDArray[np.int
     y = np.where(few >= 0, names[few], mark)
     for labels in (y, y.tolist(), pd.Series(y)):
         classifier = frozen_full(ssl).fit(X, labels)
-        assert classifier.n_labelled_ == 30
+        assert classifier.n_labeled_ == 30
         assert classifier.classes_.tolist() == sorted(names.tolist())
         np.testing.assert_array_equal(classifier.predict(X), names[plain])
         assert classifier.score(X, labels) == np.mean(plain[few >= 0] == few[few >= 0])
@@ -80,7 +80,7 @@ def test_booleans_and_categories_are_labels(flowers: tuple[Array, NDArray[np.int
         (None, "requires y to be passed"),
     ],
 )
-def test_labels_that_cannot_be_learnt_from_get_a_sentence(
+def test_labels_that_cannot_be_learned_from_get_a_sentence(
     flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL, y: Any, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
@@ -137,11 +137,11 @@ def test_scores_without_labels_get_a_sentence(flowers: tuple[Array, NDArray[np.i
 
 
 @pytest.mark.parametrize("n_classes", [2, 10, 50])
-def test_one_labelled_row_for_each_class(n_classes: int) -> None:
+def test_one_labeled_row_for_each_class(n_classes: int) -> None:
     rng = np.random.default_rng(0)
-    centres = 10 * rng.normal(size=(n_classes, 5))
+    centers = 10 * rng.normal(size=(n_classes, 5))
     truth = np.repeat(np.arange(n_classes), 8)
-    X = centres[truth] + 0.1 * rng.normal(size=(len(truth), 5))
+    X = centers[truth] + 0.1 * rng.normal(size=(len(truth), 5))
     y = np.where(np.arange(len(truth)) % 8 == 0, truth, -1)
     ssl = GPSSL(2 if n_classes == 2 else 4, kernel=RBF(10.0), temperature=0.1, residual_tolerance=0.05, random_state=0).fit(X)
     for n_draws in (None, 30):

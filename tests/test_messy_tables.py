@@ -31,11 +31,11 @@ def semicolons_and_commas() -> bytes:
 
 
 def umlauts(encoding: str) -> Callable[[], bytes]:
-    return lambda: text_of(ROWS.rename(columns={"size": "größe"}).replace({"grey": "grün"})).encode(encoding)
+    return lambda: text_of(ROWS.rename(columns={"size": "größe"}).replace({"gray": "grün"})).encode(encoding)
 
 
 def quoted_lines() -> bytes:
-    return text_of(ROWS.assign(colour=ROWS["colour"] + "\nor so")).encode()
+    return text_of(ROWS.assign(color=ROWS["color"] + "\nor so")).encode()
 
 
 def useless_columns() -> bytes:
@@ -79,12 +79,12 @@ class Case(NamedTuple):
     cells: dict[str, str]
 
 
-PLAIN = [number("size"), number("weight"), category("colour", "blue", "grey", "red")]
-UMLAUTS = [number("größe", "size"), number("weight"), category("colour", "blue", "grün", "red")]
+PLAIN = [number("size"), number("weight"), category("color", "blue", "gray", "red")]
+UMLAUTS = [number("größe", "size"), number("weight"), category("color", "blue", "grün", "red")]
 SIZE, WEIGHT = (repr(float(ROWS[name][1])) for name in ("size", "weight"))
 RESULTS: dict[str, Case] = {
-    "UTF-8 with a byte-order mark": Case(umlauts("utf-8-sig"), ["byte order mark"], UMLAUTS, {"größe": SIZE, "colour": "grün"}),
-    "Latin-1": Case(umlauts("latin-1"), ["Windows-1252"], UMLAUTS, {"größe": SIZE, "colour": "grün"}),
+    "UTF-8 with a byte-order mark": Case(umlauts("utf-8-sig"), ["byte order mark"], UMLAUTS, {"größe": SIZE, "color": "grün"}),
+    "Latin-1": Case(umlauts("latin-1"), ["Windows-1252"], UMLAUTS, {"größe": SIZE, "color": "grün"}),
     "semicolons and decimal commas": Case(
         semicolons_and_commas,
         ["separated by semicolons", "Numbers with decimal commas: 'size', 'weight'."],
@@ -92,7 +92,7 @@ RESULTS: dict[str, Case] = {
         {"size": SIZE, "weight": WEIGHT},
     ),
     "quoted line breaks": Case(
-        quoted_lines, [], [*PLAIN[:2], category("colour", "blue\nor so", "grey\nor so", "red\nor so")], {"colour": "grey\nor so"}
+        quoted_lines, [], [*PLAIN[:2], category("color", "blue\nor so", "gray\nor so", "red\nor so")], {"color": "gray\nor so"}
     ),
     "empty, constant and ID-like columns": Case(
         useless_columns,
@@ -141,7 +141,7 @@ def test_result(name: str, tmp_path: Path) -> None:
     assert len(written) == 40
     flower = "None" if "class" in name else "flower"
     open_rows = ROWS["kind"].isna()
-    expected = np.where(open_rows, np.where(ROWS["colour"] == "grey", "stone", flower), "")
+    expected = np.where(open_rows, np.where(ROWS["color"] == "gray", "stone", flower), "")
     assert written["kind_predicted"].tolist() == expected.tolist()
     given = ROWS["kind"].replace({"flower": flower}).fillna("")
     assert written["kind"].tolist() == given.tolist()
@@ -156,7 +156,7 @@ def one_row() -> bytes:
 
 
 def alike_rows() -> bytes:
-    return text_of(ROWS.assign(size=1.0, weight=2.0, colour="red")).encode()
+    return text_of(ROWS.assign(size=1.0, weight=2.0, color="red")).encode()
 
 
 def numbers_for_names() -> bytes:

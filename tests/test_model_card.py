@@ -247,7 +247,7 @@ def test_card_comes_back_and_can_be_read_alone(tmp_path: Path) -> None:
     assert read.n_rows == 60
     assert read.columns == facts_of_rows(X)
     assert read.notes == {"target": "answer", "accuracy": [0.5, 1 / 3]}
-    assert {"n_draws": 4, "random_state": 7, "classes": ["no", "yes"], "labelled rows": 60}.items() <= read.settings.items()
+    assert {"n_draws": 4, "random_state": 7, "classes": ["no", "yes"], "labeled rows": 60}.items() <= read.settings.items()
     assert read.settings["representation"].startswith("GPSSL(max_inducing=12")
     assert read.settings["residual"] == model.representation_.residual_
 

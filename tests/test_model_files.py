@@ -84,8 +84,8 @@ def test_every_kernel_and_its_rows_come_back(name: str, tmp_path: Path) -> None:
         warnings.simplefilter("ignore")
         refitted, refitted_again = model.refit(temperature=0.1), again.refit(temperature=0.1)
         np.testing.assert_array_equal(refitted.transform(further), refitted_again.transform(further))
-        learnt, relearnt = model.partial_fit(further).transform(further), again.partial_fit(further).transform(further)
-        np.testing.assert_array_equal(learnt, relearnt)
+        learned, relearned = model.partial_fit(further).transform(further), again.partial_fit(further).transform(further)
+        np.testing.assert_array_equal(learned, relearned)
 
 
 @pytest.mark.parametrize(

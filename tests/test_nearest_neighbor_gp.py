@@ -1,4 +1,4 @@
-"""The nearest-neighbour Gaussian process."""
+"""The nearest-neighbor Gaussian process."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_covariance_at_the_training_rows_against_a_loop(vectors: Array) -> None:
     np.testing.assert_allclose(kernel(kernel.rows), slow_covariance(kernel.rows, sk.RBF(1.0), 4), atol=1e-6)
 
 
-def test_with_all_rows_as_neighbours_it_is_the_kernel(vectors: Array) -> None:
+def test_with_all_rows_as_neighbors_it_is_the_kernel(vectors: Array) -> None:
     kernel = NearestNeighborGP(40, kernel=sk.Matern(1.0, nu=0.5)).resolve(vectors)
     np.testing.assert_allclose(kernel(vectors), sk.Matern(1.0, nu=0.5)(vectors), atol=1e-6)
     new = vectors[:5] + 0.1
     np.testing.assert_allclose(kernel(new, vectors), sk.Matern(1.0, nu=0.5)(new, vectors), atol=1e-6)
 
 
-def test_new_rows_depend_on_their_neighbours_and_have_noise_of_their_own(vectors: Array) -> None:
+def test_new_rows_depend_on_their_neighbors_and_have_noise_of_their_own(vectors: Array) -> None:
     kernel = NearestNeighborGP(3, kernel=sk.RBF(0.5)).resolve(vectors)
     new = vectors[:2] + 0.3
     together = kernel(np.vstack([new, new[:1]]))
@@ -59,14 +59,14 @@ def test_it_is_a_kernel_for_gpssl(vectors: Array) -> None:
     sparse = GPSSL(2, kernel=NearestNeighborGP(15), random_state=0).fit(vectors)
     dense = GPSSL(2, kernel=NeighborRBF(), random_state=0).fit(vectors)
     one, other = (np.linalg.qr(ssl.transform(vectors) - ssl.transform(vectors).mean(axis=0))[0] for ssl in (sparse, dense))
-    assert np.linalg.svd(one.T @ other, compute_uv=False).min() > 0.95, "with many neighbours, the representation of its kernel"
+    assert np.linalg.svd(one.T @ other, compute_uv=False).min() > 0.95, "with many neighbors, the representation of its kernel"
     assert np.isfinite(sparse.std(vectors + 10)).all()
 
 
 def test_bad_parameters_get_a_sentence(vectors: Array) -> None:
     with pytest.raises(ValueError, match="n_neighbors must be a whole number of at least 1"):
         GPSSL(2, kernel=NearestNeighborGP(0)).fit(vectors)
-    with pytest.raises(ValueError, match="takes its neighbours from the training rows"):
+    with pytest.raises(ValueError, match="takes its neighbors from the training rows"):
         NearestNeighborGP()(vectors)
 
 

@@ -1,4 +1,4 @@
-"""Diffusion on the graph of nearest neighbours."""
+"""Diffusion on the graph of nearest neighbors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sklearn.gaussian_process import kernels as sk
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.kernels import NeighborDiffusion, NeighborRBF, TfidfKernel
 from gpssl.kernels.nearest_rows import NearestRows
-from gpssl.kernels.neighbour_graph import diffusion_coordinates, neighbour_graph
-from gpssl.kernels.neighbour_space import KernelSpace
+from gpssl.kernels.neighbor_graph import diffusion_coordinates, neighbor_graph
+from gpssl.kernels.neighbor_space import KernelSpace
 
 Array = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def slow_kernel(X: Array, n_neighbors: int, time: int) -> Array:
 
 
 def graph_of(X: Array, n_neighbors: int) -> csr_array:
-    return neighbour_graph(NearestRows(X).search(X, n_neighbors + 1))
+    return neighbor_graph(NearestRows(X).search(X, n_neighbors + 1))
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_automatic_time_leaves_as_many_directions_as_it_says(vectors: Array) -> 
     np.testing.assert_allclose(coordinates @ coordinates.T, expected, atol=0.06)
 
 
-def test_new_rows_are_averages_of_their_neighbours(vectors: Array) -> None:
+def test_new_rows_are_averages_of_their_neighbors(vectors: Array) -> None:
     kernel = NeighborDiffusion(5, per_column=False).resolve(vectors)
 
     def average(x: Array) -> Array:
@@ -146,7 +146,7 @@ def test_prior_variance_returns_away_from_the_data() -> None:
     assert plain.std(np.array([[0.0, 30.0]])).min() > 0.99
 
 
-def test_it_is_continuous_where_neighbours_change() -> None:
+def test_it_is_continuous_where_neighbors_change() -> None:
     X, _ = make_moons(400, noise=0.06, random_state=0)
     kernel = NeighborDiffusion().resolve(X)
     line = np.column_stack([np.linspace(-1.0, 2.0, 30_001), np.full(30_001, 0.25)])
@@ -154,7 +154,7 @@ def test_it_is_continuous_where_neighbours_change() -> None:
 
 
 def test_one_row_far_out_changes_little() -> None:
-    """Neither the neighbours of others, nor how many of them have to be measured again."""
+    """Neither the neighbors of others, nor how many of them have to be measured again."""
     X = np.vstack([np.random.default_rng(0).standard_normal((300, 3)), [[1e9, -1e9, 1e9]]])
     search = NearestRows(X)
     np.testing.assert_array_equal(search.search(X[:300], 5).places, NearestRows(X[:300]).search(X[:300], 5).places)
@@ -260,7 +260,7 @@ def documents() -> tuple[list[str], NDArray[np.intp]]:
     return [" ".join(f"{topics[y[i]]}{word}" for word in begin[i] + rng.choice(10, 4, replace=False)) for i in range(300)], y
 
 
-def test_neighbours_by_any_kernel() -> None:
+def test_neighbors_by_any_kernel() -> None:
     """For vectors and an RBF, whose distances are in the order of Euclidean ones, the graph is the same but for its weights."""
     X = np.random.default_rng(0).standard_normal((60, 2))
     by_kernel = NeighborDiffusion(5, kernel=sk.RBF(1.0)).resolve(X)

@@ -135,18 +135,18 @@ def test_the_first_steps_are_those_of_torch_optim_adam() -> None:
     for _ in range(10):
         outputs = networks.blocks[0](x.expand(2, -1, -1), n_views=1)
         networks.step((outputs - target).square().mean((1, 2)), rates)
-        for peer, optimiser in peers:
-            optimiser.zero_grad()
+        for peer, optimizer in peers:
+            optimizer.zero_grad()
             (peer(x.T) - target.T).square().mean().backward()
-            optimiser.step()
+            optimizer.step()
     for network, (peer, _) in enumerate(peers):
         expected = torch.cat([part.detach().flatten() for part in peer.parameters()])
         torch.testing.assert_close(networks.parameters[network], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_prediction_normalises_by_the_training_rows_whatever_rows_it_sees() -> None:
+def test_prediction_normalizes_by_the_training_rows_whatever_rows_it_sees() -> None:
     X = some_rows()
-    rows = Rows.standardise(X)
+    rows = Rows.standardize(X)
     networks = Networks([Shape(4, 6, 2, biased=True)], 2, seed=0)
     with torch.no_grad():
         networks.parameters += 0.3 * double(*networks.parameters.shape).float()

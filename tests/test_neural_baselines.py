@@ -1,4 +1,4 @@
-"""VICReg, SCARF and SimVAE: scikit-learn's contract, many networks at once against one at a time, and what is learnt."""
+"""VICReg, SCARF and SimVAE: scikit-learn's contract, many networks at once against one at a time, and what is learned."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_same_seed_same_answer_for_any_number_of_threads(model: type) -> None:
     assert np.all(model(max_iterations=20, random_state=1).fit_transform(X) != answers[0])
 
 
-# What is learnt
+# What is learned
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -268,7 +268,7 @@ def test_draws_of_simvae_are_functions_with_its_mean_and_standard_deviation() ->
         model.draw_functions(0)
 
 
-def test_draws_of_simvae_are_marginalised_like_those_of_gpssl() -> None:
+def test_draws_of_simvae_are_marginalized_like_those_of_gpssl() -> None:
     X, y = cancer()
     model = MarginalizedClassifier(SimVAE(max_iterations=100), n_draws=5, random_state=0).fit(X[:400], y[:400])
     assert model.score(X[400:], y[400:]) > 0.85

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 def laplacian(W: Array) -> Array:
-    """Symmetric and normalised; zero for nodes without edges."""
+    """Symmetric and normalized; zero for nodes without edges."""
     degrees = W.sum(axis=1)
     inverse = np.array([1 / np.sqrt(d) if d > 0 else 0.0 for d in degrees])
     return np.diag((degrees > 0).astype(float)) - inverse[:, None] * W * inverse

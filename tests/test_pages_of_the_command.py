@@ -20,7 +20,7 @@ COUNTS = "const s = document.getElementById('risk'); s.value = arguments[0]; s.d
 
 @pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
 def test_hostile_table_stays_text_and_the_slider_counts(tmp_path: Path) -> None:
-    frame = two_groups(120, 80).rename(columns={"colour": SCRIPT})
+    frame = two_groups(120, 80).rename(columns={"color": SCRIPT})
     rng = np.random.default_rng(0)
     frame[SCRIPT] = rng.choice([SCRIPT, '"><img src=x onerror="document.title=1">'], 120)
     frame["kind"] = frame["kind"].replace({"stone": SCRIPT})

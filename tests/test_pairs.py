@@ -133,7 +133,7 @@ def test_pairs_bring_rows_together(circles: Array, seed: int) -> None:
 def test_pairs_align_two_domains(circles: Array, seed: int) -> None:
     """A shifted copy of the circles, of which a third of the rows are known to be the same thing.
 
-    The mode, which is known in closed form: the two domains have the same eigenvalues, and between those the variational optimiser
+    The mode, which is known in closed form: the two domains have the same eigenvalues, and between those the variational optimizer
     stops early, with a warning.
     """
     n, rng = len(circles), np.random.default_rng(seed)

@@ -58,7 +58,7 @@ def test_optimum_is_no_worse_than_the_paper_s_algorithm_reaches(
 ) -> None:
     ssl = fits[n_points, temperature]
     reference = reference_for(ssl, circles)
-    reference.optimise(n_steps, learning_rate=LEARNING_RATES[temperature, n_steps])
+    reference.optimize(n_steps, learning_rate=LEARNING_RATES[temperature, n_steps])
     reached, error = reference.objective(4096, seed=2)
     assert ssl.objective_ <= reached + 3 * error
 

@@ -117,19 +117,19 @@ def test_the_first_steps_are_those_of_autograd_and_torch_optim_adam() -> None:
             torch.tensor(part, requires_grad=True)
             for part in (start[draw, :15].reshape(3, 5), start[draw, 15:20], start[draw, 20:35].reshape(5, 3), start[draw, 35:])
         )
-        optimiser = torch.optim.Adam([A, a, B, b], lr=rate)
+        optimizer = torch.optim.Adam([A, a, B, b], lr=rate)
         for _ in range(5):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             logits = torch.relu(torch.from_numpy(rows.inputs[draw]) @ A + a) @ B + b
             loss = (torch.nn.functional.cross_entropy(logits, labels, reduction="none") * weight).sum()
             (loss + decay / 2 * ((A**2).sum() + (B**2).sum())).backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
         expected = torch.cat([part.detach().flatten() for part in (A, a, B, b)])
         np.testing.assert_allclose(network.parameters[draw].numpy(), expected.numpy(), atol=2e-5)
 
 
 def test_trained_long_enough_it_reaches_the_objective_of_another_library() -> None:
-    """scikit-learn minimises the same objective, with alpha = n λ, by L-BFGS."""
+    """scikit-learn minimizes the same objective, with alpha = n λ, by L-BFGS."""
     Z, y = blobs(n_draws=1)
     X, decay = Z[0], 1e-2
 
@@ -151,7 +151,7 @@ def test_trained_long_enough_it_reaches_the_objective_of_another_library() -> No
     assert objective(A[:-1], A[-1], B[:-1], B[-1]) < best + 1e-3
 
 
-def test_exclusive_or_is_learnt() -> None:
+def test_exclusive_or_is_learned() -> None:
     X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
     y = X[:, 0] * X[:, 1] > 0
     assert PerceptronClassifier(random_state=0).fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.95

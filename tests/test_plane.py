@@ -26,7 +26,7 @@ def test_one_and_two_dimensions_are_drawn_as_they_are() -> None:
     assert "dimensions 1 and 2" in few.axes
 
 
-def test_neighbours_stay_neighbours() -> None:
+def test_neighbors_stay_neighbors() -> None:
     mean, side = blobs(60)
     drawn = plane_of(mean, np.ones_like(mean), seed=0)
     places = np.column_stack([drawn.x, drawn.y])

@@ -80,7 +80,7 @@ def image(ax: Any) -> Array:
 # Grids and maps
 
 
-def test_grid_covers_the_rectangle_and_its_pixels_are_centred_on_the_points() -> None:
+def test_grid_covers_the_rectangle_and_its_pixels_are_centered_on_the_points() -> None:
     grid = Grid.between((0.0, 10.0), (2.0, 14.0), n_points=3)
     np.testing.assert_array_equal(grid.points[:4], [[0, 10], [1, 10], [2, 10], [0, 12]])
     assert grid.extent == (-0.5, 2.5, 9.0, 15.0)
@@ -107,7 +107,7 @@ def test_maps_show_each_column_at_its_place_with_one_scale() -> None:
     render(axes[0])
 
 
-def test_diverging_colours_part_at_zero() -> None:
+def test_diverging_colors_part_at_zero() -> None:
     values = GRID.points[:, 1:]
     assert plot_maps(values, GRID, titles=["a"], label="b", diverging=True)[0].images[0].get_clim() == (-3.0, 3.0)
 
@@ -157,8 +157,8 @@ def test_pairs_are_a_triangle_of_means_with_ellipses_of_one_standard_deviation(s
     ellipses, points = axes[1, 0].collections
     np.testing.assert_array_equal(points.get_offsets(), mean[:, [0, 2]])
     assert isinstance(ellipses, EllipseCollection)
-    centres = np.asarray(ellipses.get_offsets())
-    rows = [int(np.flatnonzero((mean[:, [0, 2]] == centre).all(axis=1))[0]) for centre in centres]
+    centers = np.asarray(ellipses.get_offsets())
+    rows = [int(np.flatnonzero((mean[:, [0, 2]] == center).all(axis=1))[0]) for center in centers]
     assert len(rows) == 7
     np.testing.assert_allclose(np.asarray(ellipses.get_widths(), dtype=float), 2 * std[rows, 0])
     np.testing.assert_allclose(np.asarray(ellipses.get_heights(), dtype=float), 2 * std[rows, 2])
@@ -181,7 +181,7 @@ def test_the_same_seed_chooses_the_same_ellipses(ssl: GPSSL, circles: Array) -> 
     assert not np.array_equal(first, other)
 
 
-def test_pairs_name_the_classes_and_grey_rows_without_label(ssl: GPSSL, circles: Array) -> None:
+def test_pairs_name_the_classes_and_gray_rows_without_label(ssl: GPSSL, circles: Array) -> None:
     labels = np.where(LABELS == 1, "outer", "inner").astype(object)
     labels[::10] = None
     axes = plot_pairs(ssl, circles, labels)

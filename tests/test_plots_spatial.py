@@ -1,4 +1,4 @@
-"""Pictures of slices show each spot where it is, in the colour of its value, and say what is missing."""
+"""Pictures of slices show each spot where it is, in the color of its value, and say what is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpssl.plots import plot_composition, plot_dimensions, plot_histology, plot_
 from gpssl.plots.figures import COLORS, new_figure
 from gpssl.plots.plane import ColorScale
 from gpssl.plots.spot_fields import class_colors
-from gpssl.plots.spots import UNLABELLED_COLOR
+from gpssl.plots.spots import UNLABELED_COLOR
 from gpssl.spatial import image_features
 from gpssl.spatial.modalities import spacing
 
@@ -65,7 +65,7 @@ def legend_texts(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_classes_are_where_they_are_in_their_colours(adata: anndata.AnnData) -> None:
+def test_classes_are_where_they_are_in_their_colors(adata: anndata.AnnData) -> None:
     ax = plot_spots(adata, "type")
     (circles,) = ax.collections
     np.testing.assert_array_equal(circles.get_offsets(), adata.obsm["spatial"])
@@ -74,7 +74,7 @@ def test_classes_are_where_they_are_in_their_colours(adata: anndata.AnnData) -> 
     assert ax.get_title() == "type"
 
 
-def test_numbers_have_a_colour_bar_from_lowest_to_highest(adata: anndata.AnnData) -> None:
+def test_numbers_have_a_color_bar_from_lowest_to_highest(adata: anndata.AnnData) -> None:
     ax: Any = plot_spots(adata, "number", title="how much")
     (circles,) = ax.collections
     np.testing.assert_array_equal(circles.get_array(), adata.obs["number"])
@@ -87,20 +87,20 @@ def test_numbers_have_a_colour_bar_from_lowest_to_highest(adata: anndata.AnnData
 
 
 @pytest.mark.parametrize("name", ["type", "number"])
-def test_unlabelled_spots_are_grey_and_below_the_others(adata: anndata.AnnData, name: str) -> None:
+def test_unlabeled_spots_are_gray_and_below_the_others(adata: anndata.AnnData, name: str) -> None:
     missing = np.arange(N) % 3 == 0
     adata.obs["some"] = adata.obs[name].where(~missing)
     ax = plot_spots(adata, "some")
-    grey, rest = ax.collections
-    np.testing.assert_array_equal(grey.get_offsets(), adata.obsm["spatial"][missing])
+    gray, rest = ax.collections
+    np.testing.assert_array_equal(gray.get_offsets(), adata.obsm["spatial"][missing])
     np.testing.assert_array_equal(rest.get_offsets(), adata.obsm["spatial"][~missing])
-    assert set(face_colors(ax)[: missing.sum()]) == {UNLABELLED_COLOR}
+    assert set(face_colors(ax)[: missing.sum()]) == {UNLABELED_COLOR}
     if name == "type":
-        assert legend_texts(ax) == [*TYPES, "unlabelled"]
+        assert legend_texts(ax) == [*TYPES, "unlabeled"]
 
 
-def test_a_column_without_any_value_is_grey(adata: anndata.AnnData) -> None:
-    assert set(face_colors(plot_spots(adata, np.full(N, np.nan)))) == {UNLABELLED_COLOR}
+def test_a_column_without_any_value_is_gray(adata: anndata.AnnData) -> None:
+    assert set(face_colors(plot_spots(adata, np.full(N, np.nan)))) == {UNLABELED_COLOR}
 
 
 def test_tissue_has_y_downwards_and_other_planes_upwards(adata: anndata.AnnData) -> None:
@@ -112,7 +112,7 @@ def test_tissue_has_y_downwards_and_other_planes_upwards(adata: anndata.AnnData)
     np.testing.assert_array_equal(plot_spots(adata, "type", basis="X_tsne").collections[0].get_offsets(), adata.obsm["X_tsne"])
 
 
-def test_neighbours_meet_and_none_is_cut_off(adata: anndata.AnnData) -> None:
+def test_neighbors_meet_and_none_is_cut_off(adata: anndata.AnnData) -> None:
     ax = plot_spots(adata, "type")
     np.testing.assert_allclose(diameters(ax), 10.0)
     assert ax.get_xlim()[0] <= 95
@@ -120,7 +120,7 @@ def test_neighbours_meet_and_none_is_cut_off(adata: anndata.AnnData) -> None:
     np.testing.assert_allclose(diameters(plot_spots(adata, "type", size=3.0)), 3.0)
 
 
-def test_spacing_is_that_of_neighbours() -> None:
+def test_spacing_is_that_of_neighbors() -> None:
     rows, columns = np.mgrid[0:5, 0:6]
     hexagonal = np.column_stack([(columns + 0.5 * (rows % 2)).ravel(), (np.sqrt(0.75) * rows).ravel()])
     np.testing.assert_allclose(spacing(7 * hexagonal), 7.0)
@@ -136,7 +136,7 @@ def test_the_image_is_under_the_spots_in_their_coordinates(adata: anndata.AnnDat
     assert not plot_spots(adata, "type", basis="tsne").images
 
 
-def test_a_pixel_is_drawn_where_its_colour_is_taken_from(adata: anndata.AnnData) -> None:
+def test_a_pixel_is_drawn_where_its_color_is_taken_from(adata: anndata.AnnData) -> None:
     image = np.zeros((60, 80, 3))
     row, column = 30, 35
     image[row, column] = 1.0
@@ -208,21 +208,21 @@ def color_by_name(ax: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("colors", [None, ["#111111", "#222222", "#333333", "#444444", "#555555"]])
-def test_a_type_without_labelled_spot_changes_no_colour(adata: anndata.AnnData, colors: list[str] | None) -> None:
-    """As `pure_spots` and `composition` write them: all types are categories of both, and those with labelled spots have probabilities."""
-    every = ["A", "myeloid", "T", "H", "B"]  # neither A nor H has a labelled spot
+def test_a_type_without_labeled_spot_changes_no_color(adata: anndata.AnnData, colors: list[str] | None) -> None:
+    """As `pure_spots` and `composition` write them: all types are categories of both, and those with labeled spots have probabilities."""
+    every = ["A", "myeloid", "T", "H", "B"]  # neither A nor H has a labeled spot
     adata.obs["pure_label"] = adata.obs["type"].where(np.arange(N) % 2 == 0).cat.set_categories(every)
     adata.obs["gpssl_label"] = adata.obs["type"].cat.set_categories(every)
     if colors is not None:
         adata.uns["pure_label_colors"] = adata.uns["gpssl_label_colors"] = colors
     labels, composition = color_by_name(plot_labels(adata, "pure_label")[0, 0]), color_by_name(plot_composition(adata)[0, 0])
-    assert composition == {name: color for name, color in labels.items() if name != "unlabelled"}
+    assert composition == {name: color for name, color in labels.items() if name != "unlabeled"}
     assert composition == color_by_name(plot_spots(adata, "gpssl_label"))
     assert composition["T"] == (COLORS[sorted(every).index("T")].lower() if colors is None else "#333333")
     assert set(composition) == set(TYPES)
 
 
-def test_without_labels_colours_go_by_the_types_with_probabilities(adata: anndata.AnnData) -> None:
+def test_without_labels_colors_go_by_the_types_with_probabilities(adata: anndata.AnnData) -> None:
     adata.obs["gpssl_label"] = adata.obs["type"].cat.remove_categories(["B"])  # as of a part of a slice
     expected = dict(zip(TYPES, map(str.lower, COLORS), strict=False))
     assert color_by_name(plot_composition(adata)[0, 0]) == expected
@@ -230,17 +230,17 @@ def test_without_labels_colours_go_by_the_types_with_probabilities(adata: anndat
     assert color_by_name(plot_composition(adata)[0, 0]) == expected
 
 
-def test_the_mark_of_unlabelled_spots_takes_no_colour_of_a_class(adata: anndata.AnnData) -> None:
+def test_the_mark_of_unlabeled_spots_takes_no_color_of_a_class(adata: anndata.AnnData) -> None:
     adata.obs["label"] = pd.Categorical((np.arange(N) % 3 - 1).astype(str))
     adata.uns["label_colors"] = ["#111111", "#222222", "#333333"]
-    assert color_by_name(plot_labels(adata, "label")[0, 0]) == {"0": "#222222", "1": "#333333", "unlabelled": UNLABELLED_COLOR}
+    assert color_by_name(plot_labels(adata, "label")[0, 0]) == {"0": "#222222", "1": "#333333", "unlabeled": UNLABELED_COLOR}
 
 
 def test_labels_that_tables_have_in_the_place_of_none(adata: anndata.AnnData) -> None:
     adata.obs["label"] = np.resize(["", "nan", "-1", "b"], N)
     axes = plot_labels(adata, "label")
-    assert face_colors(axes[0, 0]).count(UNLABELLED_COLOR) == 3 * N // 4
-    assert color_by_name(axes[0, 0]) == {"b": COLORS[0].lower(), "unlabelled": UNLABELLED_COLOR}
+    assert face_colors(axes[0, 0]).count(UNLABELED_COLOR) == 3 * N // 4
+    assert color_by_name(axes[0, 0]) == {"b": COLORS[0].lower(), "unlabeled": UNLABELED_COLOR}
 
 
 def test_classes_without_spots_take_no_room(adata: anndata.AnnData) -> None:
@@ -251,7 +251,7 @@ def test_classes_without_spots_take_no_room(adata: anndata.AnnData) -> None:
 
 
 @pytest.mark.parametrize("n", [3, 7, 8, 20, 21, 40])
-def test_colours_of_many_classes_differ(n: int) -> None:
+def test_colors_of_many_classes_differ(n: int) -> None:
     assert len({to_hex(color) for color in class_colors(n)}) == n
 
 
@@ -278,7 +278,7 @@ def test_nothing_of_several_panels_is_outside_the_figure(adata: anndata.AnnData,
     assert needed.y1 <= figure.get_figheight() + 0.02
 
 
-def test_dimensions_share_their_colours(adata: anndata.AnnData) -> None:
+def test_dimensions_share_their_colors(adata: anndata.AnnData) -> None:
     axes = plot_dimensions(adata)
     assert [ax.get_title() for ax in axes] == [f"dimension {j}" for j in (1, 2, 3, 4)]
     largest = np.abs(adata.obsm["X_gpssl"]).max()
@@ -295,7 +295,7 @@ def test_more_dimensions_than_a_row_takes_go_on_below(adata: anndata.AnnData) ->
     axes = plot_dimensions(adata)
     axes[0].figure.draw_without_rendering()
     assert len(axes) == 7
-    assert len(axes[0].figure.axes) == 8  # and the colour bar
+    assert len(axes[0].figure.axes) == 8  # and the color bar
     assert axes[5].get_position().y1 < axes[0].get_position().y0
 
 
@@ -334,9 +334,9 @@ def test_labels_of_whole_numbers_are_classes_and_minus_one_is_none(adata: anndat
     assert axes.shape == (2, 1)
     for ax in axes[:, 0]:
         colors = face_colors(ax)
-        assert colors.count(UNLABELLED_COLOR) == N // 4
+        assert colors.count(UNLABELED_COLOR) == N // 4
         assert [colors.count(color.lower()) for color in COLORS[:3]] == [N // 4] * 3
-    assert legend_texts(axes[0, 0]) == ["0", "1", "2", "unlabelled"]
+    assert legend_texts(axes[0, 0]) == ["0", "1", "2", "unlabeled"]
 
 
 def without(name: str) -> Callable[[anndata.AnnData], None]:

@@ -111,7 +111,7 @@ def test_method_that_beats_gpssl_but_not_the_columns_themselves_is_not_named(sig
 
 
 def test_gain_that_the_prior_may_have_too_is_not_claimed() -> None:
-    assert "functions from the prior, which have learnt nothing, cannot be told from it" in sentence((PRIOR, "accuracy", SAME))
+    assert "functions from the prior, which have learned nothing, cannot be told from it" in sentence((PRIOR, "accuracy", SAME))
     assert "prior" not in sentence(others=[name for name in OTHERS if name != PRIOR])
 
 
@@ -122,9 +122,9 @@ def test_mean_that_cannot_be_told_is_mentioned() -> None:
 def test_gpssl_where_it_beats_all() -> None:
     assert sentence() == (
         "Use GPSSL-full: it is significantly better than the columns themselves (accuracy 0.8 against 0.7), "
-        "and than its prior (accuracy 0.8 against 0.7). Try --alike neighbours too."
+        "and than its prior (accuracy 0.8 against 0.7). Try --alike neighbors too."
     )
-    assert "Try" not in sentence(alike=Alike.NEIGHBOURS)
+    assert "Try" not in sentence(alike=Alike.NEIGHBORS)
 
 
 @pytest.mark.parametrize(("numeric", "by"), [(False, "AURC"), (True, "RMSE"), (True, "NLL")])

@@ -35,18 +35,18 @@ def test_predictive_variance_is_that_of_brute_force_monte_carlo(sugar: tuple[Arr
     X, y, X_new = X[:, :4], y, X[:6, :4] + 0.05
     ssl = GPSSL(2, random_state=0, temperature=0.1).fit(X)
     regressor = MarginalizedRegressor(FrozenEstimator(ssl), n_draws=2000, random_state=0).fit(X, y)
-    labelled = ~np.isnan(y)
+    labeled = ~np.isnan(y)
     rng = np.random.default_rng(1)
     functions = ssl.draw_functions(2000, random_state=7)  # other functions than the regressor's
     simulated = []
-    for Z, Z_new in zip(functions(X[labelled]), functions(X_new), strict=True):
-        head = BayesianRidge(tol=1e-8, max_iter=1000).fit(Z, y[labelled])
+    for Z, Z_new in zip(functions(X[labeled]), functions(X_new), strict=True):
+        head = BayesianRidge(tol=1e-8, max_iter=1000).fit(Z, y[labeled])
         # The noise is not known either: its variance is ν/χ² times the likeliest, and the covariance of the slopes goes with it.
-        degrees = labelled.sum() - 1
+        degrees = labeled.sum() - 1
         factor = np.sqrt(degrees / rng.chisquare(degrees, size=(20, 1)))
         slopes = head.coef_ + factor * rng.multivariate_normal(np.zeros(2), head.sigma_, size=20)
         center = Z.mean(axis=0)
-        level = y[labelled].mean() + factor * rng.normal(size=(20, 1)) / np.sqrt(head.alpha_ * labelled.sum())
+        level = y[labeled].mean() + factor * rng.normal(size=(20, 1)) / np.sqrt(head.alpha_ * labeled.sum())
         noise = factor * rng.normal(size=(20, len(X_new))) / np.sqrt(head.alpha_)
         simulated.append(level + slopes @ (Z_new - center).T + noise)
     draws = np.concatenate(simulated)
@@ -76,10 +76,10 @@ def test_intervals_of_any_head_hold_as_often_as_they_say(sugar: tuple[Array, Arr
 
 def test_draws_without_a_noise_of_their_own_get_that_of_held_out_residuals(sugar: tuple[Array, Array]) -> None:
     X, y = sugar
-    labelled = ~np.isnan(y)
-    regressor = MarginalizedRegressor(Certain(), KNeighborsRegressor(1), n_draws=2, random_state=0).fit(X[labelled], y[labelled])
-    # One neighbour reproduces the training rows, so that residuals there would tell no noise at all.
-    assert regressor.predict_std(X[labelled]).min() > 0.7 * y[labelled].std()
+    labeled = ~np.isnan(y)
+    regressor = MarginalizedRegressor(Certain(), KNeighborsRegressor(1), n_draws=2, random_state=0).fit(X[labeled], y[labeled])
+    # One neighbor reproduces the training rows, so that residuals there would tell no noise at all.
+    assert regressor.predict_std(X[labeled]).min() > 0.7 * y[labeled].std()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_draws_without_a_noise_of_their_own_get_that_of_held_out_residuals(sugar
         (None, "requires y to be passed"),
     ],
 )
-def test_targets_that_cannot_be_learnt_from_get_a_sentence(sugar: tuple[Array, Array], y: Any, message: str) -> None:
+def test_targets_that_cannot_be_learned_from_get_a_sentence(sugar: tuple[Array, Array], y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MarginalizedRegressor(n_draws=2).fit(sugar[0], y)
 
@@ -116,14 +116,14 @@ def test_a_single_target_gets_a_sentence(sugar: tuple[Array, Array], head: Any) 
         MarginalizedRegressor(GPSSL(2, random_state=0), head, n_draws=2).fit(sugar[0], y)
 
 
-@pytest.mark.parametrize("n_labelled", [4, 10, 50])
-def test_intervals_hold_with_few_targets_too(n_labelled: int) -> None:
+@pytest.mark.parametrize("n_labeled", [4, 10, 50])
+def test_intervals_hold_with_few_targets_too(n_labeled: int) -> None:
     X, y = load_diabetes(return_X_y=True)
     ssl = GPSSL(3, random_state=0).fit(X)
     inside = []
     for seed in range(30):
         order = np.random.default_rng(seed).permutation(len(y))
-        train, test = order[:n_labelled], order[n_labelled:]
+        train, test = order[:n_labeled], order[n_labeled:]
         regressor = MarginalizedRegressor(FrozenEstimator(ssl), n_draws=10, random_state=0).fit(X[train], y[train])
         inside.append(interval_coverage(y[test], regressor.predict_interval(X[test], coverage=0.9)))
     assert 0.85 < np.mean(inside) < 0.97
@@ -131,10 +131,10 @@ def test_intervals_hold_with_few_targets_too(n_labelled: int) -> None:
 
 def test_rows_of_little_weight_say_little_about_the_noise(sugar: tuple[Array, Array]) -> None:
     X, y = sugar
-    labelled = np.flatnonzero(~np.isnan(y))
+    labeled = np.flatnonzero(~np.isnan(y))
     spoilt, weight = y.copy(), np.ones(len(y))
-    spoilt[labelled[:20]] = 1e6
-    weight[labelled[:20]] = 1e-9
+    spoilt[labeled[:20]] = 1e6
+    weight[labeled[:20]] = 1e-9
     regressor = MarginalizedRegressor(GPSSL(2, random_state=0), Ridge(), n_draws=3, random_state=0).fit(X, spoilt, sample_weight=weight)
     assert regressor.predict_std(X).max() < 200
 

@@ -13,11 +13,11 @@ import pytest
 
 from browser import open_browser
 from gpssl.report import Chart, NamedCurve, Points, Predictions, Promise, ReportContent, RiskTable, render
-from reports import CLOSING, IMAGE, N_LABELLED, N_ROWS, SCRIPT, embedding, hostile, many, predicted
+from reports import CLOSING, IMAGE, N_LABELED, N_ROWS, SCRIPT, embedding, hostile, many, predicted
 
 AFTER_DRAWING = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
-COLOUR_AT = "return [...document.getElementById('scatter').getContext('2d').getImageData(...arguments, 1, 1).data].slice(0, 3)"
-COLOUR_OF_VARIABLE = "return getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim()"
+COLOR_AT = "return [...document.getElementById('scatter').getContext('2d').getImageData(...arguments, 1, 1).data].slice(0, 3)"
+COLOR_OF_VARIABLE = "return getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim()"
 SET_SLIDER = "const s = document.getElementById('risk'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))"
 
 
@@ -57,15 +57,15 @@ class Page:
         x, y = float(self.content.points.x[row]), float(self.content.points.y[row])
         return round(view["scaleX"] * x + view["offsetX"]), round(view["scaleY"] * y + view["offsetY"])
 
-    def colour(self, row: int) -> tuple[int, ...]:
-        return tuple(self.run(COLOUR_AT, *self.place(row)))
+    def color(self, row: int) -> tuple[int, ...]:
+        return tuple(self.run(COLOR_AT, *self.place(row)))
 
     def variable(self, name: str) -> tuple[int, ...]:
-        return tuple(bytes.fromhex(self.run(COLOUR_OF_VARIABLE, name).removeprefix("#")))
+        return tuple(bytes.fromhex(self.run(COLOR_OF_VARIABLE, name).removeprefix("#")))
 
-    def is_grey(self, row: int) -> bool:
+    def is_gray(self, row: int) -> bool:
         # Points let a tenth of the background through.
-        return bool(np.abs(np.subtract(self.colour(row), self.variable("--abstained"))).max() <= 8)
+        return bool(np.abs(np.subtract(self.color(row), self.variable("--abstained"))).max() <= 8)
 
     def hover(self, row: int) -> str:
         from selenium.webdriver import ActionChains
@@ -76,10 +76,10 @@ class Page:
         ActionChains(self.driver).move_to_element_with_offset(canvas, left, top).perform()
         return self.find("#tip").text
 
-    def choose_colouring(self, name: str) -> None:
+    def choose_coloring(self, name: str) -> None:
         from selenium.webdriver.support.ui import Select
 
-        Select(self.find("#colour-by")).select_by_visible_text(name)
+        Select(self.find("#color-by")).select_by_visible_text(name)
         self.wait()
 
     def downloaded(self, button: str, name: str) -> list[list[str]]:
@@ -123,7 +123,7 @@ def regression() -> ReportContent:
         predicted=[f"{row}.5" for row in range(N_ROWS)],
         certainty=-std,
         std=std,
-        labelled=np.zeros(N_ROWS, dtype=bool),
+        labeled=np.zeros(N_ROWS, dtype=bool),
         is_probability=False,
         values=np.arange(N_ROWS),
         unit="cm",
@@ -165,16 +165,16 @@ def test_nothing_can_be_fetched(browser: Page) -> None:
     assert blocked == "img-src"
 
 
-def test_the_slider_counts_and_greys_out(page: Page) -> None:
+def test_the_slider_counts_and_grays_out(page: Page) -> None:
     page.open(predicted())
     assert "Kept 30 of 50 rows without a label (60 %)" in page.find("#counts").text
-    assert [page.is_grey(row) for row in (5, 20, 40, 55)] == [False, True, False, False]
+    assert [page.is_gray(row) for row in (5, 20, 40, 55)] == [False, True, False, False]
     strict = page.slide(0)
     assert "Kept 10 of 50" in strict
     assert "40 left to a person. Expected error rate among the kept: 0.9" in strict
-    assert [page.is_grey(row) for row in (5, 20, 40, 55)] == [False, True, True, False]
+    assert [page.is_gray(row) for row in (5, 20, 40, 55)] == [False, True, True, False]
     assert "Kept 50 of 50" in page.slide(2)
-    assert not any(page.is_grey(row) for row in (5, 20, 40, 55))
+    assert not any(page.is_gray(row) for row in (5, 20, 40, 55))
     assert page.find("#risk-value").text == "20 %"
 
 
@@ -183,7 +183,7 @@ def test_the_stricter_promise_may_keep_nothing(page: Page) -> None:
     page.all("#promises input")[1].click()
     assert "Kept 0 of 50" in page.wait().find("#counts").text
     assert "no certainty is enough" in page.find("#counts").text
-    assert page.is_grey(55)
+    assert page.is_gray(55)
 
 
 def test_the_slider_moves_the_marks_in_the_charts(page: Page) -> None:
@@ -207,7 +207,7 @@ def test_hovering_shows_the_row(page: Page, row: int) -> None:
     text = page.open(predicted()).hover(row)
     assert text.startswith(f"Row {row + 1}\n")
     assert f"petal of {row}" in text
-    assert ("has a label" if row < N_LABELLED else "left to a person" if row == 17 else "kept") in text
+    assert ("has a label" if row < N_LABELED else "left to a person" if row == 17 else "kept") in text
 
 
 def test_zooming_moves_points_and_a_double_click_resets(page: Page) -> None:
@@ -234,26 +234,26 @@ def test_keys_walk_from_row_to_row_and_pin_one(page: Page) -> None:
     assert page.find("#pinned h3").text == second
 
 
-def test_colourings_change_colours_and_legend(page: Page) -> None:
+def test_colorings_change_colors_and_legend(page: Page) -> None:
     page.open(embedding())
-    species = [page.colour(row) for row in range(1, 4)]
+    species = [page.color(row) for row in range(1, 4)]
     assert len(set(species)) == 3
     assert [name.text for name in page.all("#legend .level")] == ["setosa", "virginica", "other", "no value"]
-    page.choose_colouring("Height")
-    assert [page.colour(row) for row in range(1, 4)] != species
+    page.choose_coloring("Height")
+    assert [page.color(row) for row in range(1, 4)] != species
     assert "cm" in page.find("#legend").text
 
 
 def test_a_class_in_the_legend_can_be_seen_alone(page: Page) -> None:
     page.open(embedding()).all("#legend button")[1].click()
     page.wait()
-    assert [page.is_grey(row) for row in (1, 2, 3)] == [True, False, True]
+    assert [page.is_gray(row) for row in (1, 2, 3)] == [True, False, True]
     page.all("#legend button")[1].click()
-    assert not page.wait().is_grey(1)
+    assert not page.wait().is_gray(1)
 
 
-def test_the_colouring_by_decision_follows_the_slider(page: Page) -> None:
-    page.open(predicted()).choose_colouring("Kept or left to a person")
+def test_the_coloring_by_decision_follows_the_slider(page: Page) -> None:
+    page.open(predicted()).choose_coloring("Kept or left to a person")
     page.slide(0)
     assert [count.text for count in page.all("#legend .n")] == ["10", "10", "40"]
 
@@ -264,7 +264,7 @@ def test_markup_stays_text_everywhere(page: Page) -> None:
     assert SCRIPT in page.hover(10)
     assert f"Row {IMAGE}10" in page.find("#tip").text
     assert [cell.text for cell in page.all("#uncertain tbody tr:first-child td")][:2] == [f"{IMAGE}10", IMAGE]
-    page.choose_colouring(IMAGE)
+    page.choose_coloring(IMAGE)
     assert page.find("#legend .level").text == SCRIPT
     assert page.find("#risk-coverage .curve-names").text == SCRIPT
     assert SCRIPT in page.find(".glossary").text
@@ -300,12 +300,12 @@ def test_downloads_hold_no_formulas_and_keep_numbers(page: Page) -> None:
 
 def test_dark_and_light(page: Page) -> None:
     page.open(predicted())
-    light = page.run(COLOUR_AT, 1, 1)
+    light = page.run(COLOR_AT, 1, 1)
     page.emulate("setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    assert max(page.run(COLOUR_AT, 1, 1)) < 60 < min(light)
-    assert page.is_grey(20)
+    assert max(page.run(COLOR_AT, 1, 1)) < 60 < min(light)
+    assert page.is_gray(20)
     page.find("#theme").click()
-    assert page.wait().run(COLOUR_AT, 1, 1) == light
+    assert page.wait().run(COLOR_AT, 1, 1) == light
     page.emulate("setEmulatedMedia", features=[])
 
 
@@ -320,11 +320,11 @@ def test_paper_is_light_and_has_no_controls(page: Page) -> None:
 
 def test_the_map_turns_light_before_it_is_printed(page: Page) -> None:
     page.open(predicted()).find("#theme").click()
-    dark = page.wait().run(COLOUR_AT, 1, 1)
+    dark = page.wait().run(COLOR_AT, 1, 1)
     page.run("window.dispatchEvent(new Event('beforeprint'))")
-    assert max(dark) < 60 < 200 < min(page.run(COLOUR_AT, 1, 1))
+    assert max(dark) < 60 < 200 < min(page.run(COLOR_AT, 1, 1))
     page.run("window.dispatchEvent(new Event('afterprint'))")
-    assert page.run(COLOUR_AT, 1, 1) == dark
+    assert page.run(COLOR_AT, 1, 1) == dark
 
 
 def test_narrow_screens_do_not_scroll_sideways(page: Page) -> None:

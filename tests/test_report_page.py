@@ -72,7 +72,7 @@ def test_all_parts_are_there() -> None:
         "The rows, side by side",
         "How far to trust the predictions",
         "The most uncertain rows",
-        "How it was learnt",
+        "How it was learned",
         "What these words mean",
         "How sure the model is",
         "How many rows can be kept",
@@ -85,7 +85,7 @@ def test_absent_parts_vanish_with_their_headings() -> None:
     assert headings(embedding()) == ["The rows, side by side", "What these words mean"]
     page = render(embedding())
     assert all(f'id="{name}"' not in page for name in ("risk", "counts", "histogram", "uncertain", "spectrum"))
-    assert 'id="colour-by"' not in render(replace(embedding(), colourings=[]))
+    assert 'id="color-by"' not in render(replace(embedding(), colorings=[]))
     assert "<!-- part" not in render(predicted())
 
 
@@ -93,12 +93,12 @@ def test_without_a_slider_nothing_is_said_of_it() -> None:
     page = render(replace(predicted(), controls=None))
     assert 'id="histogram"' in page
     assert 'id="risk"' not in page
-    assert "Grey: left to a person" not in page
-    assert [colouring["kind"] for colouring in data_of(page)["colourings"]] == ["class", "number", "number", "class", "number"]
+    assert "Gray: left to a person" not in page
+    assert [coloring["kind"] for coloring in data_of(page)["colorings"]] == ["class", "number", "number", "class", "number"]
 
 
-def test_predictions_bring_colourings() -> None:
-    names = [colouring["name"] for colouring in data_of(render(predicted()))["colourings"]]
+def test_predictions_bring_colorings() -> None:
+    names = [coloring["name"] for coloring in data_of(render(predicted()))["colorings"]]
     assert names[:4] == [
         "Predicted species",
         "Probability of the predicted class",
@@ -159,11 +159,11 @@ def test_fifty_thousand_rows_stay_small() -> None:
 def test_regression_speaks_of_standard_deviations() -> None:
     n = np.ones(N_ROWS)
     predictions = Predictions(
-        target="height", predicted=["3"] * N_ROWS, certainty=-n, std=n, labelled=n == 0, is_probability=False, values=3 * n, unit="cm"
+        target="height", predicted=["3"] * N_ROWS, certainty=-n, std=n, labeled=n == 0, is_probability=False, values=3 * n, unit="cm"
     )
     page = render(replace(predicted(), predictions=predictions))
     assert "Can the intervals be believed?" in page
-    assert [colouring["name"] for colouring in data_of(page)["colourings"]][:2] == ["Predicted height", "Standard deviation"]
+    assert [coloring["name"] for coloring in data_of(page)["colorings"]][:2] == ["Predicted height", "Standard deviation"]
 
 
 def test_samples_are_said_to_be_samples() -> None:
@@ -182,7 +182,7 @@ def test_samples_are_said_to_be_samples() -> None:
         (lambda: RiskTable(targets=TARGETS, promises=[Promise("p", TARGETS[:2], TARGETS, TARGETS)]), "threshold of 'p'"),
         (lambda: Chart([NamedCurve("a", TARGETS, TARGETS[:1])], "", ""), "y of 'a': 1 entries"),
         (
-            lambda: Predictions(target="", predicted=["1"], certainty=np.ones(1), labelled=np.zeros(1, dtype=bool), is_probability=False),
+            lambda: Predictions(target="", predicted=["1"], certainty=np.ones(1), labeled=np.zeros(1, dtype=bool), is_probability=False),
             "Pass std",
         ),
     ],

@@ -61,7 +61,7 @@ def test_normal_numbers_from_hashes() -> None:
     normal = hash_normals(hashes, 30)
     np.testing.assert_array_equal(hash_normals(hashes[7:8], 20), normal[7:8, :20])
     assert kstest(normal.ravel(), "norm").pvalue > 1e-3
-    # Neither rows, nor columns, nor a row's neighbours in the sequence have to do with each other.
+    # Neither rows, nor columns, nor a row's neighbors in the sequence have to do with each other.
     n = len(hashes)
     correlations = np.atleast_2d(np.corrcoef(normal.T))[np.triu_indices(30, 1)]
     assert np.abs(correlations).max() < 4.5 / np.sqrt(n)

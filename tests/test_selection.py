@@ -60,9 +60,9 @@ def test_scores_are_those_of_the_procedure_written_out(flowers: tuple[Array, NDA
     X, few = flowers
     grid = {"kernel": [NeighborRBF(5), NeighborRBF(20)], "temperature": ["auto", 1.0], "n_components": [1, 3]}
     search = small_search(grid).fit(X, few)
-    labelled = np.flatnonzero(few >= 0)
-    folds = deal_folds(few[labelled], 5, np.random.RandomState(0))
-    train, test = labelled[folds != 0], labelled[folds == 0]
+    labeled = np.flatnonzero(few >= 0)
+    folds = deal_folds(few[labeled], 5, np.random.RandomState(0))
+    train, test = labeled[folds != 0], labeled[folds == 0]
     assert len(test) == 9
     for params, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
         # From scratch; candidates that were compared roughly may differ where the objective has several minima.
@@ -92,7 +92,7 @@ def test_there_is_one_pass_over_the_data_for_each_kernel(flowers: tuple[Array, N
 def test_the_best_is_fitted_to_all_labels_and_used(flowers: tuple[Array, NDArray[np.intp]]) -> None:
     X, few = flowers
     search = small_search({"n_components": [1, 3]}).fit(X, few)
-    assert search.best_estimator_.n_labelled_ == 45
+    assert search.best_estimator_.n_labeled_ == 45
     assert search.best_estimator_.representation.n_components == search.best_params_["n_components"]
     assert search.best_estimator_.representation_.inference == "variational"
     np.testing.assert_array_equal(search.predict_proba(X), search.best_estimator_.predict_proba(X))
@@ -231,10 +231,10 @@ def test_weights_reach_representation_and_head(flowers: tuple[Array, NDArray[np.
 
 def test_rows_of_weight_zero_do_not_count_and_weight_two_is_the_row_twice_in_scores(flowers: tuple[Array, NDArray[np.intp]]) -> None:
     X, few = flowers
-    labelled = np.flatnonzero(few >= 0)
+    labeled = np.flatnonzero(few >= 0)
     weight, wrong = np.ones(150), few.copy()
-    weight[labelled[::2]] = 0.0
-    wrong[labelled[::2]] = (few[labelled[::2]] + 1) % 3
+    weight[labeled[::2]] = 0.0
+    wrong[labeled[::2]] = (few[labeled[::2]] + 1) % 3
     grid = {"temperature": ["auto", 0.1]}
     one, other = (small_search(grid).fit(X, y, sample_weight=weight).cv_results_["mean_test_score"] for y in (few, wrong))
     np.testing.assert_array_equal(one, other)
@@ -243,7 +243,7 @@ def test_rows_of_weight_zero_do_not_count_and_weight_two_is_the_row_twice_in_sco
     scores = []
     for first_two in ([1.0, 1.0], [1.0, 1e-12], [1e-12, 1.0], [3.0, 1.0]):
         weight = np.ones(150)
-        weight[labelled[:2]] = first_two
+        weight[labeled[:2]] = first_two
         # The representation sees the weights, too, but two rows of 150 hardly move it.
         estimator = MarginalizedClassifier(GPSSL(2, random_state=0), n_draws=4, random_state=0)
         scores.append(search.set_params(estimator=estimator).fit(X, few, sample_weight=weight).cv_results_["mean_test_score"][0])

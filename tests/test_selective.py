@@ -196,14 +196,14 @@ def test_scikit_learn_makes_a_scorer_for_two_classes(area: Callable[..., float],
 
 
 @pytest.mark.parametrize("mark", [-1, None, np.nan])
-def test_scorers_leave_unlabelled_rows_out(mark: Any, flowers: tuple[Array, NDArray[np.str_]]) -> None:
+def test_scorers_leave_unlabeled_rows_out(mark: Any, flowers: tuple[Array, NDArray[np.str_]]) -> None:
     X, y = flowers
     classifier = LogisticRegression(max_iter=1000).fit(X, y)
     marked = y.astype(object)
     marked[::3] = mark
-    labelled = np.arange(len(y)) % 3 != 0
-    assert aurc_scorer(classifier, X, marked) == aurc_scorer(classifier, X[labelled], y[labelled])
-    assert aurc_scorer(classifier, X, marked.tolist()) == aurc_scorer(classifier, X[labelled], y[labelled])
+    labeled = np.arange(len(y)) % 3 != 0
+    assert aurc_scorer(classifier, X, marked) == aurc_scorer(classifier, X[labeled], y[labeled])
+    assert aurc_scorer(classifier, X, marked.tolist()) == aurc_scorer(classifier, X[labeled], y[labeled])
     with pytest.raises(ValueError, match="No row has a label"):
         augrc_scorer(classifier, X[::3], marked[::3])
 

@@ -38,7 +38,7 @@ def spectrum(x: str, k: int) -> Words:
     return dict(Counter(x[i : i + k] for i in range(len(x) - k + 1))) if len(x) >= k else {x: 1}
 
 
-def neighbourhoods(x: str, k: int, m: int, alphabet: str) -> Words:
+def neighborhoods(x: str, k: int, m: int, alphabet: str) -> Words:
     """Of each word of x, all words over the alphabet and "?" that differ in at most m letters."""
     x = "".join(letter if letter in alphabet else "?" for letter in x)
     if len(x) < k:
@@ -98,15 +98,15 @@ def test_spectrum_counts_words(strings: list[str], k: int) -> None:
 
 @settings(max_examples=40)
 @given(STRINGS, st.sampled_from([(1, 0), (2, 1), (3, 0), (3, 1), (3, 2), (4, 1)]), st.sampled_from(["a", "ab", "abc"]))
-def test_mismatch_counts_neighbourhoods(strings: list[str], size: tuple[int, int], alphabet: str) -> None:
+def test_mismatch_counts_neighborhoods(strings: list[str], size: tuple[int, int], alphabet: str) -> None:
     gram = MismatchKernel(*size, alphabet, normalize=False)(strings)
-    np.testing.assert_array_equal(gram, slow_gram(strings, lambda x: neighbourhoods(x, *size, alphabet)))
+    np.testing.assert_array_equal(gram, slow_gram(strings, lambda x: neighborhoods(x, *size, alphabet)))
 
 
 def test_mismatch_with_many_letters_and_mismatches() -> None:
     strings = ["MKVLAAGIV", "MKILSAGIV", "GGAVK", "VIG"]
     for k, m in ((5, 1), (5, 2), (4, 3)):
-        expected = slow_gram(strings, lambda x, k=k, m=m: neighbourhoods(x, k, m, "MKVA"))  # type: ignore[misc]
+        expected = slow_gram(strings, lambda x, k=k, m=m: neighborhoods(x, k, m, "MKVA"))  # type: ignore[misc]
         np.testing.assert_array_equal(MismatchKernel(k, m, "MKVA", normalize=False)(strings), expected)
 
 

@@ -1,4 +1,4 @@
-"""Experiments on slices of tissue: what is labelled, what is predicted, and that predictions do not see what they are judged by."""
+"""Experiments on slices of tissue: what is labeled, what is predicted, and that predictions do not see what they are judged by."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from gpssl.experiments import spatial
 from gpssl.experiments.ledger import Record, Task
 from gpssl.experiments.plan import Plan
-from gpssl.experiments.slices import labelled_section, simulated_slice
+from gpssl.experiments.slices import labeled_section, simulated_slice
 from gpssl.experiments.splits import split_seed
 from gpssl.spatial import spatial_blocks
 
@@ -29,15 +29,15 @@ def records() -> list[Record]:
 def test_labels_are_of_half_the_pure_spots_and_right() -> None:
     problem = simulated_slice(0, QUICK, made_up=True, found=False)
     pure = problem.adata.obs["purity"].to_numpy() >= 0.8
-    assert len(problem.labelled) == pure.sum() // 2
-    assert pure[problem.labelled].all()
-    np.testing.assert_array_equal(problem.labels[problem.labelled], problem.types[problem.labelled])
-    np.testing.assert_array_equal(np.sort([*problem.labelled, *problem.test]), np.arange(256))
+    assert len(problem.labeled) == pure.sum() // 2
+    assert pure[problem.labeled].all()
+    np.testing.assert_array_equal(problem.labels[problem.labeled], problem.types[problem.labeled])
+    np.testing.assert_array_equal(np.sort([*problem.labeled, *problem.test]), np.arange(256))
 
 
 def test_found_labels_may_be_wrong_and_mostly_are_right() -> None:
     problem = simulated_slice(2, QUICK, made_up=True, found=True)
-    right = problem.labels[problem.labelled] == problem.types[problem.labelled]
+    right = problem.labels[problem.labeled] == problem.types[problem.labeled]
     assert 0.7 < right.mean() < 1
     assert np.isin(problem.labels, ["", *problem.classes]).all()
 
@@ -91,19 +91,19 @@ def test_pictures_of_the_simulated_slice(records: list[Record], tmp_path: Path) 
     assert all(path.stat().st_size > 10_000 for path in paths)
 
 
-def test_blocks_of_a_section_are_labelled_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_a_section_are_labeled_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     adata = simulated_slice(0, QUICK, made_up=True, found=False).adata.copy()
     adata.obs["pathologist_label"] = adata.obs["cell_type"].where(np.arange(256) % 7 > 0)
     monkeypatch.setattr("gpssl.experiments.slices.section", lambda _: adata)
-    problem = labelled_section("any", 3, QUICK, by_block=True)
+    problem = labeled_section("any", 3, QUICK, by_block=True)
     blocks = spatial_blocks(adata, 25)
     assert problem.seed == split_seed(0, 3)
-    assert set(blocks[problem.labelled]) & set(blocks[problem.test]) == set()
-    assert len(set(blocks[problem.labelled])) == round(0.3 * 25)
+    assert set(blocks[problem.labeled]) & set(blocks[problem.test]) == set()
+    assert len(set(blocks[problem.labeled])) == round(0.3 * 25)
     known = np.flatnonzero(adata.obs["pathologist_label"].notna())
-    np.testing.assert_array_equal(np.sort([*problem.labelled, *problem.test]), known)
-    by_spot = labelled_section("any", 3, QUICK, by_block=False)
-    assert len(by_spot.labelled) == round(0.3 * len(known))
+    np.testing.assert_array_equal(np.sort([*problem.labeled, *problem.test]), known)
+    by_spot = labeled_section("any", 3, QUICK, by_block=False)
+    assert len(by_spot.labeled) == round(0.3 * len(known))
 
 
 @pytest.mark.skipif("GPSSL_DATA" not in os.environ, reason="GPSSL_DATA is not set")

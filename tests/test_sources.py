@@ -163,8 +163,8 @@ def test_one_pass_for_the_sample_however_many_points(tmp_path: Path, monkeypatch
 
 
 def test_some_columns_of_a_file(tmp_path: Path) -> None:
-    FRAME.assign(label="red", id=range(N_ROWS)).to_parquet(tmp_path / "labelled.parquet")
-    fitted = model().fit(TableFiles(tmp_path / "labelled.parquet", columns=["b", "a"]))
+    FRAME.assign(label="red", id=range(N_ROWS)).to_parquet(tmp_path / "labeled.parquet")
+    fitted = model().fit(TableFiles(tmp_path / "labeled.parquet", columns=["b", "a"]))
     np.testing.assert_allclose(fitted.transform(FRAME[["b", "a"]]), model().fit(FRAME[["b", "a"]]).transform(FRAME[["b", "a"]]), atol=1e-8)
 
 

@@ -130,7 +130,7 @@ def dense(adata: Any, name: str) -> Array:
 def check_moments(margins: CountMargins, new: Array, real: Array) -> None:
     """New cells have the moments of their margins, and the margins those of the reference.
 
-    Over all genes, standardised differences have mean square one. With a hundred genes or more, 1.5 is beyond chance, and so is a single
+    Over all genes, standardized differences have mean square one. With a hundred genes or more, 1.5 is beyond chance, and so is a single
     one of 6. Genes count for which at least ten cells with and ten without them are expected, or found, so that sums are nearly normal.
     """
     n, seen = len(new), (real > 0).sum(axis=0) >= 10

@@ -66,7 +66,7 @@ def test_file_keeps_every_field_and_gives_the_same_again(adata: anndata.AnnData,
     pd.testing.assert_frame_equal(again.obsm["gpssl_proba"], expected)
 
 
-def test_marks_of_unlabelled_spots(adata: anndata.AnnData) -> None:
+def test_marks_of_unlabeled_spots(adata: anndata.AnnData) -> None:
     composition(adata, "known", n_draws=5)
     expected = adata.obsm["gpssl_proba"].to_numpy()
     codes = adata.obs["known"].cat.codes
@@ -110,7 +110,7 @@ def test_any_head_will_do(adata: anndata.AnnData) -> None:
 
 
 def test_abstention_holds_the_risk(adata: anndata.AnnData) -> None:
-    """Among pure spots, which the labelled ones are like, accepted labels are wrong less often than allowed."""
+    """Among pure spots, which the labeled ones are like, accepted labels are wrong less often than allowed."""
     composition(adata, "known", max_risk=0.2)
     facts = adata.uns["gpssl_composition"]
     accepted = adata.obs["gpssl_accepted"]
@@ -144,7 +144,7 @@ def test_what_does_not_fit_is_said(adata: anndata.AnnData) -> None:
     with pytest.raises(ValueError, match=r"unlabeled='unknow' does not occur in obs\['known'\], which has"):
         composition(adata, "known", unlabeled="unknow")
     adata.obs["few"] = adata.obs["cell_type"].where(~adata.obs["cell_type"].duplicated())
-    with pytest.raises(ValueError, match="max_risk needs several labelled spots of a type"):
+    with pytest.raises(ValueError, match="max_risk needs several labeled spots of a type"):
         composition(adata, "few", n_draws=3, max_risk=0.1)
     with pytest.raises(ValueError, match=r"obs\['purity'\] has fractions, such as 0.*measurements, not types"):
         composition(adata, "purity")

@@ -12,7 +12,7 @@ import scipy.sparse
 
 import spatial_folders as folders
 from gpssl.datasets import (
-    HER2ST_LABELLED_SECTIONS,
+    HER2ST_LABELED_SECTIONS,
     HER2ST_SECTIONS,
     load_her2st,
     load_pbmc3k,
@@ -141,14 +141,14 @@ def test_visium_sections(sample: str, n_spots: int) -> None:
     assert adata.shape == (n_spots, 36601)
     assert np.array_equal(adata.X.data, adata.X.data.round())
     assert adata.obs["in_tissue"].eq(1).all()
-    # Neighbours in a row of the array have columns 2 apart and are 100 μm apart; Space Ranger takes spots for 65 μm wide.
+    # Neighbors in a row of the array have columns 2 apart and are 100 μm apart; Space Ranger takes spots for 65 μm wide.
     pitch = np.ptp(adata.obsm["spatial"][:, 1]) / np.ptp(adata.obs["array_col"]) * 2
     diameter = adata.uns["spatial"][sample]["scalefactors"]["spot_diameter_fullres"]
     assert diameter / pitch == pytest.approx(0.65, abs=0.01)
 
 
 @needs_data
-def test_labelled_section() -> None:
+def test_labeled_section() -> None:
     adata = load_her2st("H1")
     assert adata.shape == (613, 15029)
     assert adata.obs["pathologist_label"].value_counts().to_dict() == {
@@ -168,7 +168,7 @@ def test_labelled_section() -> None:
 def test_sections_that_are_there() -> None:
     here = Path(os.environ["GPSSL_DATA"]) / "her2st"
     assert sorted(path.name.split(".")[0] for path in (here / "ST-cnts").iterdir()) == list(HER2ST_SECTIONS)
-    assert sorted(path.name.split("_")[0] for path in (here / "ST-pat-lbl").iterdir()) == list(HER2ST_LABELLED_SECTIONS)
+    assert sorted(path.name.split("_")[0] for path in (here / "ST-pat-lbl").iterdir()) == list(HER2ST_LABELED_SECTIONS)
 
 
 @needs_data

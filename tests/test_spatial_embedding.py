@@ -39,7 +39,7 @@ def adata(cells: CellSimulator) -> anndata.AnnData:
     return simulate(cells, shape=(14, 14))
 
 
-def add_colours(adata: anndata.AnnData) -> anndata.AnnData:
+def add_colors(adata: anndata.AnnData) -> anndata.AnnData:
     adata.obsm["image"] = 0.5 + 0.3 * np.sin(4 * adata.obsm["spatial"] @ np.ones((2, 3)) + np.arange(3))
     return adata
 
@@ -53,7 +53,7 @@ def places_of(adata: anndata.AnnData, **options: Any) -> Any:
 
 
 def test_kernels_of_modalities_are_added_multiplied_or_one(adata: anndata.AnnData) -> None:
-    embed(add_colours(adata), 3)
+    embed(add_colors(adata), 3)
     for combine, join in (("sum", np.mean), ("product", np.prod)):
         found = places_of(adata, image_key="image", combine=combine)
         assert list(found.columns) == ["expression", "place", "color"]
@@ -108,7 +108,7 @@ def test_fields_and_parameters(adata: anndata.AnnData) -> None:
 
 
 def test_file_keeps_every_field_and_the_posterior(adata: anndata.AnnData, tmp_path: Path) -> None:
-    embed(add_colours(adata), 4, combine="product", weights={"expression": 1.0, "place": 0.5, "color": 0.2})
+    embed(add_colors(adata), 4, combine="product", weights={"expression": 1.0, "place": 0.5, "color": 0.2})
     adata.write_h5ad(tmp_path / "slice.h5ad")
     again = anndata.read_h5ad(tmp_path / "slice.h5ad")
     for name in ("X_gpssl", "X_gpssl_std", "X_pca"):
@@ -139,9 +139,9 @@ def test_named_representation_and_its_columns_are_used(adata: anndata.AnnData) -
     assert "X_pca" not in adata.obsm
 
 
-@pytest.mark.parametrize("change", ["spots", "components", "colours"])
+@pytest.mark.parametrize("change", ["spots", "components", "colors"])
 def test_posterior_that_cannot_be_found_again_is_said(adata: anndata.AnnData, change: str) -> None:
-    embed(add_colours(adata), 3)
+    embed(add_colors(adata), 3)
     if change == "spots":
         adata = adata[:100].copy()
     elif change == "components":
@@ -218,7 +218,7 @@ def test_standard_deviation_is_highest_in_a_hole(cells: CellSimulator) -> None:
 # Blocks
 
 
-def test_blocks_are_squares_of_neighbours_in_one_slice(cells: CellSimulator) -> None:
+def test_blocks_are_squares_of_neighbors_in_one_slice(cells: CellSimulator) -> None:
     slices = [simulate(cells, shape=(20, 10), random_state=seed) for seed in range(2)]
     both = anndata.concat(slices, keys=["a", "b"], label="slice", index_unique="-")
     blocks = spatial_blocks(both, 8, batch_key="slice")

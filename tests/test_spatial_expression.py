@@ -19,10 +19,10 @@ N_TOP_GENES, N_COMPS = 60, 8
 
 @pytest.fixture
 def counts() -> anndata.AnnData:
-    """Counts of 150 genes in 120 spots of two slices, with four programmes that make some genes vary."""
+    """Counts of 150 genes in 120 spots of two slices, with four programs that make some genes vary."""
     rng = np.random.default_rng(0)
-    programmes = rng.gamma(0.5, 1.0, (4, 150)) * (rng.random((4, 150)) < 0.2)
-    rates = rng.gamma(1.0, 1.0, 150) + rng.dirichlet(np.ones(4), 120) @ programmes * 10
+    programs = rng.gamma(0.5, 1.0, (4, 150)) * (rng.random((4, 150)) < 0.2)
+    rates = rng.gamma(1.0, 1.0, 150) + rng.dirichlet(np.ones(4), 120) @ programs * 10
     X = rng.poisson(rates * rng.uniform(0.5, 2.0, (120, 1)))
     adata = anndata.AnnData(csr_matrix(X.astype(np.float32)))
     adata.obs["slice"] = np.where(np.arange(120) % 3 == 0, "one", "two")

@@ -41,7 +41,7 @@ def check_section(adata: Any) -> None:
     assert words(adata.obs["cluster"]) == ["0", None, None, "5"]
     assert list(adata.obsm["cell_type_proportions"]) == folders.HER2ST_TYPES
     assert adata.obsm["cell_type_proportions"]["B-cells"].tolist() == [0, 0.25, 0.5, 0.75]
-    # Neighbours are 100 pixels apart, and a spot is half as wide.
+    # Neighbors are 100 pixels apart, and a spot is half as wide.
     assert adata.uns["spatial"]["C2"]["scalefactors"]["spot_diameter_fullres"] == pytest.approx(50)
 
 

@@ -1,4 +1,4 @@
-"""Colours under spots against a loop over all pixels, and sentences where image and spots do not fit."""
+"""Colors under spots against a loop over all pixels, and sentences where image and spots do not fit."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def section(image: NDArray[Any], spots: Any, scale: float = SCALE, diameter: flo
     return adata
 
 
-def colours_by_loop(image: Array, x: float, y: float, radius: float) -> tuple[Array, Array]:
-    """Mean and standard deviation of [h, w, 3] over the pixels whose centres are in the disc, else the pixel under its centre."""
+def colors_by_loop(image: Array, x: float, y: float, radius: float) -> tuple[Array, Array]:
+    """Mean and standard deviation of [h, w, 3] over the pixels whose centers are in the disc, else the pixel under its center."""
     found = [
         image[row, column]
         for row in range(image.shape[0])
@@ -59,7 +59,7 @@ def spots() -> Array:
 
 @pytest.mark.parametrize("radius", [0.3, 0.5, 1.0, 2.5, 7.3, 60.0, 1e12])
 def test_mean_and_std_are_those_of_a_loop_over_pixels(picture: Array, spots: Array, radius: float) -> None:
-    expected = [colours_by_loop(picture, x, y, radius) for x, y in spots * SCALE]
+    expected = [colors_by_loop(picture, x, y, radius) for x, y in spots * SCALE]
     adata = section(picture, spots)
     if any(np.isnan(mean).any() for mean, _ in expected):
         with pytest.warns(UserWarning, match="spots lie outside of the image hires of slide"):
@@ -80,7 +80,7 @@ def test_radius_is_half_of_the_spot_s_diameter_by_default(picture: Array, spots:
     assert first.obsm["image"].equals(second.obsm["image"])
 
 
-def test_one_colour_has_no_texture(spots: Array) -> None:
+def test_one_color_has_no_texture(spots: Array) -> None:
     adata = section(np.full((HEIGHT, WIDTH, 3), (0.1, 0.7, 0.9)), spots)
     image_features(adata, texture=True)
     np.testing.assert_allclose(adata.obsm["image"], np.tile([0.1, 0.7, 0.9, 0, 0, 0], (len(spots), 1)), atol=1e-7)
@@ -109,7 +109,7 @@ def bytes_of(image: Array) -> NDArray[Any]:
         (lambda image: image[:, :, :1], (0, 0, 0)),
         (lambda image: image[:, :, :2], (0, 0, 0)),
     ],
-    ids=["uint8", "uint16", "float32", "transparent", "grey uint8", "one channel", "grey and transparent"],
+    ids=["uint8", "uint16", "float32", "transparent", "gray uint8", "one channel", "gray and transparent"],
 )
 def test_kinds_of_images(picture: Array, spots: Array, convert: Callable[[Array], NDArray[Any]], channels: tuple[int, ...]) -> None:
     exact, converted = section(picture, spots), section(convert(picture), spots)
@@ -125,12 +125,12 @@ def test_the_image_is_not_written_into(picture: Array, spots: Array) -> None:
     assert np.array_equal(picture, before)
 
 
-def test_colours_survive_a_file(picture: Array, spots: Array, tmp_path: Path) -> None:
+def test_colors_survive_a_file(picture: Array, spots: Array, tmp_path: Path) -> None:
     adata = section(picture, spots)
-    image_features(adata, texture=True, key_added="colours")
+    image_features(adata, texture=True, key_added="colors")
     adata.write_h5ad(tmp_path / "section.h5ad")
     again = anndata.read_h5ad(tmp_path / "section.h5ad")
-    assert again.obsm["colours"].equals(adata.obsm["colours"])
+    assert again.obsm["colors"].equals(adata.obsm["colors"])
     assert again.uns["spatial"]["slide"]["scalefactors"] == adata.uns["spatial"]["slide"]["scalefactors"]
 
 
@@ -186,7 +186,7 @@ def test_a_library_that_is_not_there(picture: Array, spots: Array) -> None:
         image_features(section(picture, spots), resolution="lowres")
 
 
-def test_colours_of_one_slice_are_not_written_for_another(picture: Array, spots: Array) -> None:
+def test_colors_of_one_slice_are_not_written_for_another(picture: Array, spots: Array) -> None:
     one, two = section(picture, spots), section(1 - picture, spots)
     two.uns["spatial"]["other"] = two.uns["spatial"].pop("slide")
     both = anndata.concat({"one": one, "two": two}, label="slice", index_unique="-", uns_merge="unique")

@@ -1,4 +1,4 @@
-"""Pure spots: found where they are known to be, and never labelled without saying how sure."""
+"""Pure spots: found where they are known to be, and never labeled without saying how sure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def made_up_slice(seed: int = 0, *, fold: float = 5.0, n: int = 400) -> anndata.
 
 
 @pytest.fixture(scope="module")
-def labelled() -> anndata.AnnData:
+def labeled() -> anndata.AnnData:
     adata = made_up_slice()
     pure_spots(adata, SIGNATURES)
     return adata
@@ -122,7 +122,7 @@ def test_matching_is_the_best_one_to_one() -> None:
 # Signatures
 
 
-def test_scores_are_standardised_means_of_standardised_log_expression() -> None:
+def test_scores_are_standardized_means_of_standardized_log_expression() -> None:
     adata = made_up_slice(n=30)
     some = {"a": ["Gene0", "Gene5"], "b": ["Gene9"]}
     counts = adata.X.toarray().astype(np.float64)
@@ -179,13 +179,13 @@ def test_genes_that_no_spot_expresses_get_a_sentence() -> None:
 # Labels
 
 
-def test_labels_are_the_dominant_types(labelled: anndata.AnnData) -> None:
+def test_labels_are_the_dominant_types(labeled: anndata.AnnData) -> None:
     # Chance is 1/4. Markers are five times as strong in their type, and over ten seeds 0.95 to 1.00 of the labels were right.
-    same, _ = right(labelled)
-    assert 40 <= len(same) <= 0.2 * labelled.n_obs
+    same, _ = right(labeled)
+    assert 40 <= len(same) <= 0.2 * labeled.n_obs
     assert same.mean() > 0.9
-    own = labelled.obsm["proportions"].to_numpy()[labelled.obs["pure_label"].notna(), labelled.obs["pure_label"].dropna().cat.codes]
-    assert own.mean() > labelled.obsm["proportions"].to_numpy().max(axis=1).mean() + 0.05
+    own = labeled.obsm["proportions"].to_numpy()[labeled.obs["pure_label"].notna(), labeled.obs["pure_label"].dropna().cat.codes]
+    assert own.mean() > labeled.obsm["proportions"].to_numpy().max(axis=1).mean() + 0.05
 
 
 def test_confidence_is_higher_for_right_labels() -> None:
@@ -195,7 +195,7 @@ def test_confidence_is_higher_for_right_labels() -> None:
     for seed in range(3):
         adata = made_up_slice(seed, fold=2.5)
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="No spot is labelled")
+            warnings.filterwarnings("ignore", message="No spot is labeled")
             pure_spots(adata, SIGNATURES)
         found.append(right(adata))
     same, confidence = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -204,23 +204,23 @@ def test_confidence_is_higher_for_right_labels() -> None:
     assert same[confidence > np.median(confidence)].mean() > same[confidence <= np.median(confidence)].mean() + 0.1
 
 
-def test_confidence_is_there_where_a_label_is(labelled: anndata.AnnData) -> None:
-    confidence = labelled.obs["pure_confidence"]
-    assert (confidence.notna() == labelled.obs["pure_label"].notna()).all()
+def test_confidence_is_there_where_a_label_is(labeled: anndata.AnnData) -> None:
+    confidence = labeled.obs["pure_confidence"]
+    assert (confidence.notna() == labeled.obs["pure_label"].notna()).all()
     assert confidence.dropna().between(0, 1).all()
 
 
-def test_each_type_has_an_archetype_of_its_own(labelled: anndata.AnnData) -> None:
-    matching = labelled.uns["pure"]["matching"]
+def test_each_type_has_an_archetype_of_its_own(labeled: anndata.AnnData) -> None:
+    matching = labeled.uns["pure"]["matching"]
     assert matching["type"].tolist() == TYPES
     assert matching["archetype"].is_unique
-    assert labelled.uns["pure"]["archetype_scores"].shape == (N_TYPES + 1, N_TYPES)
-    assert matching["n_labelled"].tolist() == labelled.obs["pure_label"].value_counts()[TYPES].tolist()
+    assert labeled.uns["pure"]["archetype_scores"].shape == (N_TYPES + 1, N_TYPES)
+    assert matching["n_labeled"].tolist() == labeled.obs["pure_label"].value_counts()[TYPES].tolist()
 
 
-def test_a_label_is_the_strongest_signature_too(labelled: anndata.AnnData) -> None:
-    known = labelled.obs["pure_label"].notna()
-    assert (labelled.obsm["pure_scores"][known].idxmax(axis=1) == labelled.obs["pure_label"][known].astype(str)).all()
+def test_a_label_is_the_strongest_signature_too(labeled: anndata.AnnData) -> None:
+    known = labeled.obs["pure_label"].notna()
+    assert (labeled.obsm["pure_scores"][known].idxmax(axis=1) == labeled.obs["pure_label"][known].astype(str)).all()
 
 
 def test_types_without_a_signature_leave_the_others_right() -> None:
@@ -233,41 +233,41 @@ def test_a_type_that_is_not_in_the_tissue_has_no_confident_label() -> None:
     adata = made_up_slice()
     foreign = {**SIGNATURES, "foreign": [f"Gene{j}" for j in range(100, 108)]}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="No spot is labelled")
+        warnings.filterwarnings("ignore", message="No spot is labeled")
         pure_spots(adata, foreign)
     foreign_confidence = adata.obs["pure_confidence"][adata.obs["pure_label"] == "foreign"].fillna(0.0).max()
     assert not foreign_confidence > adata.obs["pure_confidence"].median()
     assert adata.uns["pure"]["matching"].set_index("type")["agreement"].idxmin() == "foreign"
 
 
-def test_the_same_seed_gives_the_same_labels(labelled: anndata.AnnData) -> None:
+def test_the_same_seed_gives_the_same_labels(labeled: anndata.AnnData) -> None:
     again = made_up_slice()
     pure_spots(again, SIGNATURES, random_state=0)
-    pd.testing.assert_frame_equal(again.obs, labelled.obs)
+    pd.testing.assert_frame_equal(again.obs, labeled.obs)
 
 
-def test_fields_survive_a_file(labelled: anndata.AnnData, tmp_path: Path) -> None:
-    labelled.write_h5ad(tmp_path / "slice.h5ad")
+def test_fields_survive_a_file(labeled: anndata.AnnData, tmp_path: Path) -> None:
+    labeled.write_h5ad(tmp_path / "slice.h5ad")
     read = anndata.read_h5ad(tmp_path / "slice.h5ad")
-    pd.testing.assert_frame_equal(read.obs, labelled.obs)
-    pd.testing.assert_frame_equal(read.obsm["pure_scores"], labelled.obsm["pure_scores"])
+    pd.testing.assert_frame_equal(read.obs, labeled.obs)
+    pd.testing.assert_frame_equal(read.obsm["pure_scores"], labeled.obsm["pure_scores"])
     for name in ("matching", "genes"):
-        pd.testing.assert_frame_equal(read.uns["pure"][name], labelled.uns["pure"][name], check_dtype=False)
-    np.testing.assert_array_equal(read.uns["pure"]["archetype_scores"], labelled.uns["pure"]["archetype_scores"])
-    assert dict(read.uns["pure"]["params"]) == labelled.uns["pure"]["params"]
+        pd.testing.assert_frame_equal(read.uns["pure"][name], labeled.uns["pure"][name], check_dtype=False)
+    np.testing.assert_array_equal(read.uns["pure"]["archetype_scores"], labeled.uns["pure"]["archetype_scores"])
+    assert dict(read.uns["pure"]["params"]) == labeled.uns["pure"]["params"]
 
 
-def test_layer_and_representation_and_key_are_used(labelled: anndata.AnnData) -> None:
+def test_layer_and_representation_and_key_are_used(labeled: anndata.AnnData) -> None:
     adata = made_up_slice()
-    adata.layers["counts"], adata.obsm["other"] = adata.X, np.array(labelled.obsm["X_pca"])
+    adata.layers["counts"], adata.obsm["other"] = adata.X, np.array(labeled.obsm["X_pca"])
     adata.X = csr_matrix(adata.shape)
     pure_spots(adata, SIGNATURES, layer="counts", use_rep="other", key_added="sure", n_spots=7)
     assert "X_pca" not in adata.obsm
     assert adata.uns["sure"]["params"]["n_spots"] == 7
     assert adata.obs["sure_label"].value_counts().max() <= 7
-    both = adata.obs["sure_label"].notna() & labelled.obs["pure_label"].notna()
+    both = adata.obs["sure_label"].notna() & labeled.obs["pure_label"].notna()
     assert both.sum() >= 20
-    assert (adata.obs["sure_label"][both].astype(str) == labelled.obs["pure_label"][both].astype(str)).all()
+    assert (adata.obs["sure_label"][both].astype(str) == labeled.obs["pure_label"][both].astype(str)).all()
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_the_package_for_archetypes_is_quiet() -> None:
 
 
 @pytest.mark.skipif("GPSSL_DATA" not in os.environ, reason="GPSSL_DATA is not set")
-def test_a_breast_tumour_has_pure_spots_whose_markers_are_high() -> None:
+def test_a_breast_tumor_has_pure_spots_whose_markers_are_high() -> None:
     import scanpy
 
     folder = Path(os.environ["GPSSL_DATA"])
@@ -312,7 +312,7 @@ def test_a_breast_tumour_has_pure_spots_whose_markers_are_high() -> None:
     adata.var_names_make_unique()
     signatures = pd.read_csv(folder / "starfysh_signatures" / "tnbc_signature.csv")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="These genes of the signatures|No spot is labelled")
+        warnings.filterwarnings("ignore", message="These genes of the signatures|No spot is labeled")
         pure_spots(adata, signatures)
     labels = adata.obs["pure_label"]
     assert labels.value_counts()[["CAFs", "Cancer Epithelial"]].min() >= 10

@@ -66,7 +66,7 @@ def test_space_ranger_s_folder(tmp_path: Path) -> None:
     check_file(adata, tmp_path / "section.h5ad")
 
 
-def test_colours_are_those_of_the_high_resolution(tmp_path: Path) -> None:
+def test_colors_are_those_of_the_high_resolution(tmp_path: Path) -> None:
     """Red is x / width and green y / height of the generated image."""
     adata = read_visium(folders.write_space_ranger(tmp_path))
     x, y = adata.obsm["spatial"].T * folders.SCALE["tissue_hires_scalef"]
@@ -180,7 +180,7 @@ def test_a_prefix_that_is_the_only_one_need_not_be_given(tmp_path: Path) -> None
     check_spots(read_visium(tmp_path))
 
 
-def test_without_images_there_are_no_colours(tmp_path: Path) -> None:
+def test_without_images_there_are_no_colors(tmp_path: Path) -> None:
     folders.write_space_ranger(tmp_path)
     for name in ("hires", "lowres"):
         (tmp_path / "spatial" / f"tissue_{name}_image.png").unlink()

@@ -85,7 +85,7 @@ def test_cells_follow_the_proportions_and_counts_the_cells(cells: CellSimulator)
     excess = n_cells - total[:, None] * proportions
     variance = (total[:, None] * proportions * (1 - proportions)).sum(axis=0)
     assert (np.abs(excess.sum(axis=0)) < 4 * np.sqrt(variance)).all()
-    # Given its cells, a spot's counts have mean Σ_t n_t μ_t and variance Σ_t n_t σ²_t. Standardised, they have unit variance.
+    # Given its cells, a spot's counts have mean Σ_t n_t μ_t and variance Σ_t n_t σ²_t. Standardized, they have unit variance.
     common = np.min([model.margins.mean for model in cells.models], axis=0) > 0.1
     assert common.sum() > 80
     mean = n_cells @ np.array([model.margins.mean[common] for model in cells.models])

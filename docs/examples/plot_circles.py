@@ -17,8 +17,8 @@ ssl = GPSSL(2, random_state=0).fit(X)
 figure = plots.plot_representation(ssl, X)[0, 0].figure
 
 # %%
-# Sixty labelled rows train the heads. The representation is the one from above, with five dimensions. Between the circles, the standard
-# deviation of the probabilities is larger at the bottom, where unlabelled rows were few or none: drawn functions disagree there.
+# Sixty labeled rows train the heads. The representation is the one from above, with five dimensions. Between the circles, the standard
+# deviation of the probabilities is larger at the bottom, where unlabeled rows were few or none: drawn functions disagree there.
 
 from sklearn.frozen import FrozenEstimator
 

@@ -16,9 +16,9 @@ from gpssl.baselines import KernelPCA
 from gpssl.selective import predict_or_abstain, risk_controlled_threshold, risk_coverage_curve
 
 X, y = load_breast_cancer(return_X_y=True)
-labelled, calibration, new = np.split(np.random.default_rng(0).permutation(len(y)), [60, 260])
+labeled, calibration, new = np.split(np.random.default_rng(0).permutation(len(y)), [60, 260])
 few = np.full(len(y), -1)
-few[labelled] = y[labelled]
+few[labeled] = y[labeled]
 
 # %%
 # Heads on 100 drawn functions, one head on their mean, and one head on kernel PCA with the same kernel. Risk is the share of errors among

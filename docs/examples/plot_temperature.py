@@ -29,9 +29,9 @@ for ax, temperature in zip(axes, [1 / 300, 3.0, 30.0], strict=True):
     shift = at_rows.mean(axis=1, keepdims=True)
     spread[temperature] = (at_rows - shift).std(axis=0).mean()
     ax.plot(line, (on_line - shift)[:12].T, color="#4477aa", linewidth=0.8)
-    ax.plot(X, np.full(len(X), -3.5), "|", color="grey", markersize=6)
+    ax.plot(X, np.full(len(X), -3.5), "|", color="gray", markersize=6)
     ax.set(title=f"τ = {temperature:.3g}", xlabel="x")
-axes[0].set_ylabel("12 drawn functions, centred")
+axes[0].set_ylabel("12 drawn functions, centered")
 
 # %%
 # How far the draws are from each other at the rows, on average:

@@ -17,7 +17,7 @@ adata = simulate(reference, shape=(14, 14), cells_per_spot=30, random_state=1)
 pure_spots(adata, reference.uns["signatures"])
 embed(adata)
 composition(adata, "pure_label")
-print(f"{adata.obs['pure_label'].notna().sum()} of {adata.n_obs} spots are labelled as pure")
+print(f"{adata.obs['pure_label'].notna().sum()} of {adata.n_obs} spots are labeled as pure")
 print(f"the dominant type is right at {(adata.obs['gpssl_label'] == adata.obs['cell_type']).mean():.0%} of all spots")
 
 # %%

@@ -1,4 +1,4 @@
-"""Self-supervised learning with Gaussian processes: a distribution over representations of unlabelled rows.
+"""Self-supervised learning with Gaussian processes: a distribution over representations of unlabeled rows.
 
 Nothing is imported before it is asked for, so that the command answers at once and a part costs only what it needs itself.
 """

@@ -73,7 +73,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def forget(self) -> None:
-        """What was to be learnt is learnt: remove the file."""
+        """What was to be learned is learned: remove the file."""
         self.path.unlink(missing_ok=True)
         self._beside.unlink(missing_ok=True)  # where a writing was interrupted
 

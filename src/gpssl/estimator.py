@@ -46,10 +46,10 @@ PORTIONS = 100
 
 
 class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Gaussian process self-supervised learning: a distribution over representations, from unlabelled rows.
+    """Gaussian process self-supervised learning: a distribution over representations, from unlabeled rows.
 
     Each of J representation dimensions is a function with a Gaussian process prior. A loss that asks for spread in every dimension and
-    for no correlation between dimensions turns the prior into a generalised posterior; the kernel takes the place of positive pairs.
+    for no correlation between dimensions turns the prior into a generalized posterior; the kernel takes the place of positive pairs.
     `transform` is the posterior mean, `std` its standard deviation, `draw_functions` gives functions drawn from it.
 
     Parameters
@@ -149,7 +149,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     # Learning
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: str | PathLike[str] | None = None) -> GPSSL:
-        """Learn from unlabelled rows; `y` is ignored. Weight 2 is the row twice.
+        """Learn from unlabeled rows; `y` is ignored. Weight 2 is the row twice.
 
         Besides arrays and data frames, X may be sparse, a `numpy.memmap`, a path to Parquet or CSV files or a `gpssl.sources.TableFiles`, a
         Dask array or data frame, AnnData or its X: these are read in parts, and never held as a whole. With `checkpoint`, a file name, a
@@ -211,7 +211,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         other._infer()
         return other
 
-    # Using what was learnt
+    # Using what was learned
 
     def transform(self, X: Any) -> Any:
         """Posterior mean of the representation at each row. [n, J]
@@ -260,7 +260,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         loss = posterior.weights.expected_loss(rotated, residual, self._fitted_objective)
         return -(loss + self.temperature_ * posterior.weights.divergence())
 
-    # What was learnt
+    # What was learned
 
     @property
     def posterior_(self) -> Posterior:

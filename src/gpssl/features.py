@@ -1,4 +1,4 @@
-"""Whitened kernel features a(x). The only Cholesky factorisation, and the only jitter, in the library."""
+"""Whitened kernel features a(x). The only Cholesky factorization, and the only jitter, in the library."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Features:
 
     @classmethod
     def build(cls, kernel: Kernel, points: NDArray[Any]) -> Features:
-        """Factorise the kernel matrix of the inducing points."""
+        """Factorize the kernel matrix of the inducing points."""
         points = in_double_precision(points)
         # k(U, U) with both arguments, so that white noise, which no two evaluations share, stays out of it.
         covariance = np.asarray(kernel(points, points), dtype=np.float64)

@@ -45,7 +45,7 @@ class FourierFeatures:
     φ(x)ᵀφ(x) = Σ α_i² = k(x, x) holds for any frequencies.
     """
 
-    centre: Array
+    center: Array
     """c: no kernel here depends on it, but the rounding error of the phases does. [D]"""
     frequencies: Array
     """ω. [D, F]"""
@@ -69,7 +69,7 @@ class FourierFeatures:
 
         For rows in single precision the phases are found in double, and brought into (−π, π) before the waves are computed in single.
         """
-        phases = (X - self.centre) @ self.frequencies
+        phases = (X - self.center) @ self.frequencies
         dtype = result_dtype(X)
         if dtype is np.float32:
             phases -= 2 * np.pi * np.rint(phases / (2 * np.pi))
@@ -81,7 +81,7 @@ class FourierFeatures:
         return out.reshape(len(X), -1)
 
 
-def fourier_features(kernel: Kernel, centre: Array, n_frequencies: int, rng: np.random.Generator) -> FourierFeatures | None:
+def fourier_features(kernel: Kernel, center: Array, n_frequencies: int, rng: np.random.Generator) -> FourierFeatures | None:
     """So many frequencies (8 or more) for each term of the kernel; None where the kernel is not made of those below.
 
     RBF, Matern and RationalQuadratic, with constants and white noise, their sums, products and whole powers. The frequencies are those
@@ -91,10 +91,10 @@ def fourier_features(kernel: Kernel, centre: Array, n_frequencies: int, rng: np.
     spectrum = _spectrum(kernel)
     if spectrum is None or len(spectrum.terms) > MAX_TERMS:
         return None
-    none = np.empty((len(centre), 0)), np.empty(0)
-    waves = [none, *(_waves(term, len(centre), n_frequencies, rng) for term in spectrum.terms)]
+    none = np.empty((len(center), 0)), np.empty(0)
+    waves = [none, *(_waves(term, len(center), n_frequencies, rng) for term in spectrum.terms)]
     frequencies, amplitudes = zip(*waves, strict=True)
-    return FourierFeatures(centre, np.hstack(frequencies), np.concatenate(amplitudes), spectrum.nugget)
+    return FourierFeatures(center, np.hstack(frequencies), np.concatenate(amplitudes), spectrum.nugget)
 
 
 # A kernel as a sum of terms

@@ -67,7 +67,7 @@ def nugget_of_rows(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points: int, tolerance: float) -> NDArray[np.intp]:
-    """Pivoted Cholesky factorisation: indices of the candidates to use, most informative first.
+    """Pivoted Cholesky factorization: indices of the candidates to use, most informative first.
 
     With the points chosen so far, the residual variance of a row is d(x) = k(x, x) − |a(x)|². Each round adds rows of large d
     until the weighted mean of d is at most `tolerance` times that of k(x, x), or `n_points` are reached, or nothing is left:

@@ -98,8 +98,8 @@ class Moments:
         first = features.whiten(self.first[:, None])[:, 0]
         second = features.whiten(features.whiten(self.second).T)
         residual = (self.diagonal - second.trace()) / self.weight
-        centred = (second - np.outer(first, first) / self.weight) / (self.weight - 1)
-        return (centred + centred.T) / 2, max(0.0, float(residual))
+        centered = (second - np.outer(first, first) / self.weight) / (self.weight - 1)
+        return (centered + centered.T) / 2, max(0.0, float(residual))
 
 
 def read_arrays(path: str | PathLike[str], what: str) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _check_finite(moments: Moments) -> None:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues of the feature covariance G = Q Λ Qᵀ, split into what can be learnt and a tail that cannot.
+    """Eigenvalues of the feature covariance G = Q Λ Qᵀ, split into what can be learned and a tail that cannot.
 
     In this basis the prior stays N(0, I) and, with C the covariance of the representations over the rows,
     C_jk = Σ_a λ_a v_ja v_ka + δ_jk ρ. Directions with λ_a ≤ 1e-6 λ₁ hardly change C, and it hardly changes them: they
@@ -171,9 +171,9 @@ class Spectrum:
     """
 
     eigenvalues: NDArray[np.float64]
-    """λ, in falling order, of the learnt directions. [r]"""
+    """λ, in falling order, of the learned directions. [r]"""
     basis: NDArray[np.float64]
-    """Q, whose first r columns are the learnt directions. [M, M]"""
+    """Q, whose first r columns are the learned directions. [M, M]"""
     residual: float
     """ρ, mean residual variance."""
     tail_sum: float
@@ -183,7 +183,7 @@ class Spectrum:
 
     @property
     def rank(self) -> int:
-        """r, the number of learnt directions."""
+        """r, the number of learned directions."""
         return len(self.eigenvalues)
 
     @classmethod

@@ -1,6 +1,6 @@
 """The losses and the divergence from the prior, each with its equation, its constants and its gradient.
 
-Notation: J representation dimensions, r learnt directions with eigenvalues λ, ρ the residual variance, and
+Notation: J representation dimensions, r learned directions with eigenvalues λ, ρ the residual variance, and
 v_ja ~ N(m_ja, s_ja²) the weight of direction a in dimension j. All functions take and return float64.
 
 | paper                        | here                                                     |

@@ -41,7 +41,7 @@ class Posterior:
 
     features: Features
     basis: Array
-    """Q, the learnt directions. [M, r]"""
+    """Q, the learned directions. [M, r]"""
     weights: Weights
 
     def mean(self, X: NDArray[Any]) -> Array:
@@ -66,10 +66,10 @@ class Posterior:
     def draw_functions(self, n_draws: int, seed: int, prepare: Callable[[Any], Rows] = open_rows) -> FunctionDraws:
         """Functions drawn from the posterior, to be evaluated anywhere; `prepare` checks the rows they are given."""
         rng = np.random.default_rng(seed)
-        learnt = self.weights.draw(n_draws, rng)
-        n_components = learnt.shape[1]
+        learned = self.weights.draw(n_draws, rng)
+        n_components = learned.shape[1]
         prior = rng.standard_normal((self.features.n_points, n_draws * n_components))
-        change = learnt.reshape(n_draws * n_components, -1).T - self.basis.T @ prior
+        change = learned.reshape(n_draws * n_components, -1).T - self.basis.T @ prior
         directions = prior + self.basis @ change
         return FunctionDraws(self.features, directions, n_components, seed, prepare)
 

@@ -105,7 +105,7 @@ def hash_rows(X: NDArray[Any], seed: int) -> NDArray[np.uint64]:
 
 
 def _hash_vectors(block: NDArray[Any], coefficients: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Multilinear hash of the bit patterns, then the finaliser of SplitMix64."""
+    """Multilinear hash of the bit patterns, then the finalizer of SplitMix64."""
     values = np.ascontiguousarray(block, dtype=np.float64) + 0.0  # −0.0 and 0.0 are the same number
     if np.isnan(values.sum()):
         values[np.isnan(values)] = np.nan  # there are many, with different bits
@@ -116,7 +116,7 @@ def _hash_vectors(block: NDArray[Any], coefficients: NDArray[np.uint64]) -> NDAr
 
 
 def mixed_bits(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64: each bit of the result depends on every bit of the state."""
+    """The finalizer of SplitMix64: each bit of the result depends on every bit of the state."""
     mixed = state
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, bootstrap
 
 from .calibration import check_probabilities
-from .downstream.labels import UNLABELLED, as_labels, missing
+from .downstream.labels import UNLABELED, as_labels, missing
 from .validation import check_number, check_weights, seed_from
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ class RiskCoverageCurve(NamedTuple):
 
     @property
     def augrc(self) -> float:
-        """Area under the generalised risk from (0, 0), by the trapezoidal rule. See the function `augrc`."""
+        """Area under the generalized risk from (0, 0), by the trapezoidal rule. See the function `augrc`."""
         return float(np.trapezoid(np.append(0.0, self.generalized_risk), np.append(0.0, self.coverage)))
 
 
@@ -102,7 +102,7 @@ def aurc(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -
 
 
 def augrc(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> float:
-    """The area under the generalised risk–coverage curve (Traub et al. 2024), from (0, 0), by the trapezoidal rule. From 0 to ½.
+    """The area under the generalized risk–coverage curve (Traub et al. 2024), from (0, 0), by the trapezoidal rule. From 0 to ½.
 
         AUGRC = (1 − AUROC) · accuracy · error + ½ error²
 
@@ -129,21 +129,21 @@ def augrc_scorer(estimator: Any, X: Any, y: Any) -> float:
 def _curve_of_estimator(estimator: Any, X: Any, y: Any) -> RiskCoverageCurve:
     predicted, certainty = _predict_with_certainty(estimator, X)
     labels = as_labels(y)
-    labelled = ~missing(labels)
-    if UNLABELLED not in estimator.classes_.tolist():
-        labelled &= labels != UNLABELLED
-    if not labelled.any():
+    labeled = ~missing(labels)
+    if UNLABELED not in estimator.classes_.tolist():
+        labeled &= labels != UNLABELED
+    if not labeled.any():
         raise ValueError("No row has a label: score on rows with labels, for example with a splitter that puts some into each test set.")
-    n_unseen = int((~np.isin(labels[labelled].tolist(), estimator.classes_.tolist())).sum())
+    n_unseen = int((~np.isin(labels[labeled].tolist(), estimator.classes_.tolist())).sum())
     if n_unseen > 0:
         warnings.warn(
-            f"{n_unseen} of {labelled.sum()} labels are of classes that the estimator has not seen, and count as errors. Split so that "
+            f"{n_unseen} of {labeled.sum()} labels are of classes that the estimator has not seen, and count as errors. Split so that "
             "each class is on both sides, for example with shuffled or stratified folds.",
             UserWarning,
             stacklevel=3,
         )
-    wrong = predicted[labelled] != labels[labelled]
-    return risk_coverage_curve_from_losses(wrong, certainty[labelled])
+    wrong = predicted[labeled] != labels[labeled]
+    return risk_coverage_curve_from_losses(wrong, certainty[labeled])
 
 
 def _predict_with_certainty(classifier: Any, X: Any) -> tuple[NDArray[Any], Array]:

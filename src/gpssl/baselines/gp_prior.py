@@ -25,14 +25,14 @@ Array = NDArray[np.float64]
 
 
 class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
-    """The prior of `GPSSL`, which has learnt nothing: f_j ~ GP(0, k), independently for each of J dimensions.
+    """The prior of `GPSSL`, which has learned nothing: f_j ~ GP(0, k), independently for each of J dimensions.
 
     Random functions with random outputs are features too, and a head that is averaged over many of them does well: what `GPSSL`
-    claims, it must show against this. The functions are drawn by the same code, with a posterior that has no learnt direction (r = 0):
+    claims, it must show against this. The functions are drawn by the same code, with a posterior that has no learned direction (r = 0):
 
         f_j(x) = a(x)ᵀ v_j + e_j(x),   v_j ~ N(0, I),   e_j ~ GP(0, k − aᵀa)      Cov(f_j(x), f_j(y)) = k(x, y), exactly
 
-    It is what `GPSSL(...).refit(temperature=1e6)` comes close to, without its optimisation.
+    It is what `GPSSL(...).refit(temperature=1e6)` comes close to, without its optimization.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
             with one_blas_thread():
                 features = Features.build(self.kernel_, self._inducing_points(rows, weight))
             self.__dict__.pop("card_", None)  # of a file, whose rows these are not
-            nothing_learnt = np.empty((int(self.n_components), 0))
-            self.posterior_ = Posterior(features, np.empty((features.n_points, 0)), GaussianWeights(nothing_learnt, nothing_learnt))
+            nothing_learned = np.empty((int(self.n_components), 0))
+            self.posterior_ = Posterior(features, np.empty((features.n_points, 0)), GaussianWeights(nothing_learned, nothing_learned))
         return self
 
     def transform(self, X: Any) -> Array:

@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
     """scikit-learn's kernel principal component analysis on the matrix of the kernel that `GPSSL` would use.
 
-    With K = k(X, X), centred in feature space, and its leading eigenvalues λ_j and eigenvectors u_j,
+    With K = k(X, X), centered in feature space, and its leading eigenvalues λ_j and eigenvectors u_j,
 
-        z_j(x) = Σ_n u_nj k(x_n, x) / sqrt(λ_j)      (k centred in the same way)
+        z_j(x) = Σ_n u_nj k(x_n, x) / sqrt(λ_j)      (k centered in the same way)
 
     It needs an N × N matrix, as kernel principal components do, where `GPSSL` needs one of inducing points; and it has one representation,
     not a distribution: use it as `MarginalizedClassifier(KernelPCA(5), n_draws=None)`. The sign of each dimension is that which
@@ -46,7 +46,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
     kernel_
         The concrete kernel.
     eigenvalues_
-        Of the centred matrix, largest first. [J]
+        Of the centered matrix, largest first. [J]
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 

@@ -138,7 +138,7 @@ def _fit_together(estimators: Sequence[Any], X: Any) -> None:
         raise ImportError(f'{type(estimators[0]).__name__} needs PyTorch: pip install "gpssl[nn]".') from error
     with torch_on_one_thread():
         for (seed, *_), group in groups.items():
-            _train(group, Rows.standardise(table), seed)
+            _train(group, Rows.standardize(table), seed)
 
 
 def _train(group: Sequence[Any], rows: Rows, seed: int) -> None:
@@ -146,7 +146,7 @@ def _train(group: Sequence[Any], rows: Rows, seed: int) -> None:
     import torch
 
     first = group[0]
-    networks = Networks(first._shapes(rows.standardised.shape[1]), len(group), seed)
+    networks = Networks(first._shapes(rows.standardized.shape[1]), len(group), seed)
     generator = torch.Generator().manual_seed(seed)
     objective = first._losses(group, rows)
     rates = first._rates(group)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-NORMALISATION_EPSILON = 1e-5
-"""Added to variances in batch normalisation, as in PyTorch."""
+NORMALIZATION_EPSILON = 1e-5
+"""Added to variances in batch normalization, as in PyTorch."""
 
 
 class Block(NamedTuple):
-    """y = B relu(g (A x − mean) / √(variance + ε) + s) + b for each of S networks: linear, batch normalisation, rectifier, linear.
+    """y = B relu(g (A x − mean) / √(variance + ε) + s) + b for each of S networks: linear, batch normalization, rectifier, linear.
 
     The mean and the variance are those of A x over the rows of a batch, each view on its own, so that the first layer needs no bias.
     Rows are columns, because thin products are faster so.
@@ -63,23 +63,23 @@ def _second_half() -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
     class SecondHalf(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor, B: Tensor) -> Tensor:
-            centred = x - x.mean(-1, keepdim=True)
-            variance = torch.linalg.vector_norm(centred, dim=-1, keepdim=True).square_().div_(x.shape[-1])
-            inverse = variance.add_(NORMALISATION_EPSILON).rsqrt_()
-            h = (centred * (inverse * scale[..., None, None])).add_(shift[..., None, None]).relu_()
-            ctx.save_for_backward(centred, inverse, scale, h, B)
+            centered = x - x.mean(-1, keepdim=True)
+            variance = torch.linalg.vector_norm(centered, dim=-1, keepdim=True).square_().div_(x.shape[-1])
+            inverse = variance.add_(NORMALIZATION_EPSILON).rsqrt_()
+            h = (centered * (inverse * scale[..., None, None])).add_(shift[..., None, None]).relu_()
+            ctx.save_for_backward(centered, inverse, scale, h, B)
             return B.bmm(h.flatten(2))
 
         @staticmethod
         def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
             (eta,) = gradients
-            centred, inverse, scale, h, B = ctx.saved_tensors
+            centered, inverse, scale, h, B = ctx.saved_tensors
             by_weights = eta.bmm(h.flatten(2).mT)
             delta = B.mT.bmm(eta).view(h.shape).mul_(h.sign_())  # in place, because new memory costs more than the arithmetic
             by_shift = delta.sum(-1, keepdim=True)
-            by_scale = torch.mul(delta, centred, out=h).sum(-1, keepdim=True).mul_(inverse)
+            by_scale = torch.mul(delta, centered, out=h).sum(-1, keepdim=True).mul_(inverse)
             n_rows = delta.shape[-1]
-            delta.sub_(by_shift / n_rows).sub_(centred.mul_(by_scale * inverse / n_rows)).mul_(inverse * scale[..., None, None])
+            delta.sub_(by_shift / n_rows).sub_(centered.mul_(by_scale * inverse / n_rows)).mul_(inverse * scale[..., None, None])
             return delta, by_scale.sum((2, 3)), by_shift.sum((2, 3)), by_weights
 
     apply: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = SecondHalf.apply
@@ -143,7 +143,7 @@ class Networks:
 
 @dataclass(frozen=True)
 class Encoder:
-    """A trained encoder: x ↦ relu(((x − c) / d) A + a) B + b, in which A and a contain the normalisation by all training rows."""
+    """A trained encoder: x ↦ relu(((x − c) / d) A + a) B + b, in which A and a contain the normalization by all training rows."""
 
     center: Array
     """c [D]"""
@@ -163,8 +163,8 @@ class Encoder:
         """What a network is where it is used: the statistics of its batches give way to those of all training rows as they are."""
         A, scale, shift, B = (part[network].detach().numpy().astype(np.float64) for part in block[:4])
         A = A * rows.varies  # weights of columns that never varied were never trained
-        projected = rows.standardised @ A.T
-        factor = scale / np.sqrt(projected.var(axis=0) + NORMALISATION_EPSILON)
+        projected = rows.standardized @ A.T
+        factor = scale / np.sqrt(projected.var(axis=0) + NORMALIZATION_EPSILON)
         bias = np.zeros(len(B)) if block.output_bias is None else block.output_bias[network].detach().numpy().astype(np.float64)
         return cls(rows.center, rows.scale, A.T * factor, shift - projected.mean(axis=0) * factor, B.T.copy(), bias)
 
@@ -178,7 +178,7 @@ class Encoder:
 
     def with_unit_variance(self, rows: Rows) -> Encoder:
         """The same outputs up to a common factor, with which their variance over the training rows is one on average."""
-        variance = self(rows.standardised * self.scale + self.center).var(axis=0).mean()
+        variance = self(rows.standardized * self.scale + self.center).var(axis=0).mean()
         factor = 1 / np.sqrt(variance) if variance > 0 else 1.0
         return replace(self, output_weights=factor * self.output_weights, output_bias=factor * self.output_bias)
 
@@ -186,7 +186,7 @@ class Encoder:
 class Rows(NamedTuple):
     """Training rows in units of their columns' standard deviations."""
 
-    standardised: Array
+    standardized: Array
     """[N, D]"""
     center: Array
     """[D]"""
@@ -196,7 +196,7 @@ class Rows(NamedTuple):
     """Which columns do. [D]"""
 
     @classmethod
-    def standardise(cls, X: Array) -> Rows:
+    def standardize(cls, X: Array) -> Rows:
         """Subtract means and divide by standard deviations."""
         center, deviation = X.mean(axis=0), X.std(axis=0)
         varies = deviation > 1e-12 * np.abs(center)
@@ -207,7 +207,7 @@ class Rows(NamedTuple):
         """The rows as columns, in single precision; a column of the table that is constant is zero. [D, N]"""
         import torch
 
-        return torch.from_numpy(np.where(self.varies, self.standardised, 0.0).T.copy()).float()
+        return torch.from_numpy(np.where(self.varies, self.standardized, 0.0).T.copy()).float()
 
     def noise(self, n_rows: int, generator: Generator) -> Tensor:
         """Standard normal noise for so many rows; none for columns without variance. [D, n]"""

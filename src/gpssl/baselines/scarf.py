@@ -31,10 +31,10 @@ class SCARF(NetworkTransformer):
     In a view x′ of a row x, a random set of its columns has the values of random training rows, for each column another: draws from its
     empirical marginal distribution. Row and view pass through an encoder, then a projection head:
 
-        z = B relu(norm(A x)),   e = D relu(norm(C z))        norm: batch normalisation, with a learnt scale and shift
+        z = B relu(norm(A x)),   e = D relu(norm(C z))        norm: batch normalization, with a learned scale and shift
 
     z is the representation. Adam lowers `infonce_loss`(e, e′). The networks are smaller than the authors', which have six layers of 256
-    units and no batch normalisation. Training is in single precision. It needs PyTorch: pip install "gpssl[nn]".
+    units and no batch normalization. Training is in single precision. It needs PyTorch: pip install "gpssl[nn]".
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class SCARF(NetworkTransformer):
     Attributes
     ----------
     encoder_
-        What was learnt: arrays, and the function they stand for. It does not need PyTorch.
+        What was learned: arrays, and the function they stand for. It does not need PyTorch.
     loss_
         The loss in the last step.
     n_components_, n_features_in_, feature_names_in_

@@ -1,4 +1,4 @@
-"""SimVAE: a variational autoencoder in which the views of a row have latent variables around a common centre."""
+"""SimVAE: a variational autoencoder in which the views of a row have latent variables around a common center."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOG_VARIANCES = (-10.0, 5.0)
 def expected_log_prior(mean: Tensor, variance: Tensor, view_variance: float | Tensor) -> Tensor:
     """E_q log p(z_1, …, z_V) for z_v ~ N(mean_v, variance_v), mean and variance being [..., V, J]. [...]
 
-    Under the prior, the views of a row have a common centre, ψ ~ N(0, 1) and z_v | ψ ~ N(ψ, σ²) in each dimension. The centre is
+    Under the prior, the views of a row have a common center, ψ ~ N(0, 1) and z_v | ψ ~ N(ψ, σ²) in each dimension. The center is
     integrated out: the vector of the V views has covariance σ² I + 1 1ᵀ, so that with z̄ the mean of the views
 
         log p = −Σ_v (z_v − z̄)² / 2σ² − V z̄² / 2(σ² + V) − ½ ((V − 1) log σ² + log(σ² + V) + V log 2π)
@@ -58,9 +58,9 @@ class SimVAE(NetworkTransformer):
 
         (1/V) (Σ_v E_q log p(x_v | z_v) + Σ_v H[q(z_v | x_v)] + E_q log p(z_1, …, z_V))
 
-    with one draw of each z_v in the first term and the others in closed form. The authors have a flat prior on the centre and their mean
+    with one draw of each z_v in the first term and the others in closed form. The authors have a flat prior on the center and their mean
     of the views in its place; here it is integrated out (`expected_log_prior`). Encoder and decoder have one hidden layer with batch
-    normalisation. `transform` is μ, `std` is s. Training is in single precision. It needs PyTorch: pip install "gpssl[nn]".
+    normalization. `transform` is μ, `std` is s. Training is in single precision. It needs PyTorch: pip install "gpssl[nn]".
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class SimVAE(NetworkTransformer):
     noise
         Standard deviation of the noise in a view, in units of each column's.
     view_scale
-        σ, how far the latent variables of views are from their centre.
+        σ, how far the latent variables of views are from their center.
     reconstruction_scale
         β. Where it is large, nothing needs to be known of the row, and the representation collapses to the prior.
     learning_rate, max_iterations
@@ -88,7 +88,7 @@ class SimVAE(NetworkTransformer):
     Attributes
     ----------
     encoder_
-        What was learnt: arrays, and the function they stand for. It does not need PyTorch.
+        What was learned: arrays, and the function they stand for. It does not need PyTorch.
     loss_
         The negative bound in the last step.
     n_components_, n_features_in_, feature_names_in_

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..downstream.labels import LabelledRows, check_at_least_two, find_class_labels, find_targets, labelled_rows
+from ..downstream.labels import LabeledRows, check_at_least_two, find_class_labels, find_targets, labeled_rows
 from ..rows import in_double_precision
 from ..validation import seed_from, unchanged_on_failure
 from .kernel_rows import KernelRows
@@ -27,7 +27,7 @@ VARIANCE_BOUNDS = (1e-6, 1e6)
 """Of the latent function: times what the kernel says."""
 
 NOISE_BOUNDS = (1e-6, 1e1)
-"""Of the noise in standardised targets. The lower one, a standard deviation of a thousandth of theirs, keeps the matrix invertible and
+"""Of the noise in standardized targets. The lower one, a standard deviation of a thousandth of theirs, keeps the matrix invertible and
 predicted variances positive where targets follow from the rows exactly."""
 
 RESTARTS = 2
@@ -35,11 +35,11 @@ RESTARTS = 2
 
 
 class SupervisedGPClassifier(ClassifierMixin, KernelRows):
-    """Gaussian process classification from the labelled rows, by scikit-learn, with the kernel that `GPSSL` would use.
+    """Gaussian process classification from the labeled rows, by scikit-learn, with the kernel that `GPSSL` would use.
 
-        f ~ GP(0, σ² k),   p(y = 1 | x) = E[logistic(f(x)) | labelled rows]      (Laplace approximation; one against the rest)
+        f ~ GP(0, σ² k),   p(y = 1 | x) = E[logistic(f(x)) | labeled rows]      (Laplace approximation; one against the rest)
 
-    All rows, with or without a label, set the lengthscale of k; it is not changed afterwards. σ² maximises the marginal likelihood, for
+    All rows, with or without a label, set the lengthscale of k; it is not changed afterwards. σ² maximizes the marginal likelihood, for
     each class on its own. Rows without a label are marked as for `MarginalizedClassifier`: −1 where labels are whole numbers, else
     None or NaN.
 
@@ -58,7 +58,7 @@ class SupervisedGPClassifier(ClassifierMixin, KernelRows):
         The concrete kernel, without σ².
     model_
         scikit-learn's fitted `GaussianProcessClassifier`.
-    n_labelled_
+    n_labeled_
         Rows that trained it.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
@@ -71,7 +71,7 @@ class SupervisedGPClassifier(ClassifierMixin, KernelRows):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> few = np.where(np.arange(len(y)) < 50, y, -1)
     >>> clf = SupervisedGPClassifier(random_state=0).fit(X, few)
-    >>> clf.n_labelled_, clf.predict_proba(X).shape
+    >>> clf.n_labeled_, clf.predict_proba(X).shape
     (50, (569, 2))
     """
 
@@ -80,16 +80,16 @@ class SupervisedGPClassifier(ClassifierMixin, KernelRows):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> SupervisedGPClassifier:
-        """Lengthscale from all rows, the rest from the labelled ones."""
+        """Lengthscale from all rows, the rest from the labeled ones."""
         with unchanged_on_failure(self):
             labels = find_class_labels(y)
             self.classes_ = np.unique(labels.values)
             check_at_least_two(self.classes_)
-            rows, seed = _labelled_rows_and_kernel(self, X, y, labels)
+            rows, seed = _labeled_rows_and_kernel(self, X, y, labels)
             self.model_ = GaussianProcessClassifier(_scaled(self.kernel_), random_state=seed)
             with _bounds_are_answers():
                 self.model_.fit(rows, labels.values)
-            self.n_labelled_ = len(labels.rows)
+            self.n_labeled_ = len(labels.rows)
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -105,7 +105,7 @@ class SupervisedGPClassifier(ClassifierMixin, KernelRows):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, at the rows that have a label."""
         check_consistent_length(X, y, sample_weight)
-        labels = labelled_rows(y)
+        labels = labeled_rows(y)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
         return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
 
@@ -115,7 +115,7 @@ class SupervisedGPRegressor(RegressorMixin, KernelRows):
 
         y = ȳ + s (f(x) + ε),   f ~ GP(0, σ² k),   ε ~ N(0, ν²)      ȳ, s: mean and standard deviation of the targets
 
-    All rows, with or without a target, set the lengthscale of k; it is not changed afterwards. σ² and ν² maximise the marginal
+    All rows, with or without a target, set the lengthscale of k; it is not changed afterwards. σ² and ν² maximize the marginal
     likelihood. NaN marks rows without a target.
 
     Parameters
@@ -132,7 +132,7 @@ class SupervisedGPRegressor(RegressorMixin, KernelRows):
         The concrete kernel, without σ² and ν².
     model_
         scikit-learn's fitted `GaussianProcessRegressor`.
-    n_labelled_
+    n_labeled_
         Rows that trained it.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
@@ -157,12 +157,12 @@ class SupervisedGPRegressor(RegressorMixin, KernelRows):
         """Lengthscale from all rows, the rest from those with a target."""
         with unchanged_on_failure(self):
             targets = find_targets(y)
-            rows, seed = _labelled_rows_and_kernel(self, X, y, targets)
+            rows, seed = _labeled_rows_and_kernel(self, X, y, targets)
             kernel = _scaled(self.kernel_) + WhiteKernel(0.1, NOISE_BOUNDS)
             self.model_ = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=seed)
             with _bounds_are_answers():
                 self.model_.fit(rows, targets.values)
-            self.n_labelled_ = len(targets.rows)
+            self.n_labeled_ = len(targets.rows)
         return self
 
     def predict_draws(self, X: Any) -> tuple[Array, Array]:
@@ -188,8 +188,8 @@ class SupervisedGPRegressor(RegressorMixin, KernelRows):
         return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
 
 
-def _labelled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: LabelledRows) -> tuple[NDArray[Any], int]:
-    """Resolve the kernel on all rows; the labelled ones, and the seed."""
+def _labeled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: LabeledRows) -> tuple[NDArray[Any], int]:
+    """Resolve the kernel on all rows; the labeled ones, and the seed."""
     rows = in_double_precision(estimator._check_rows(X, reset=True))
     check_consistent_length(rows, y)
     seed = seed_from(estimator.random_state)
@@ -232,7 +232,7 @@ def _bounds_are_answers() -> Iterator[None]:
 
 
 class FixedKernel(Kernel):
-    """A kernel with nothing to be optimised in it, which need not know its gradient."""
+    """A kernel with nothing to be optimized in it, which need not know its gradient."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel

@@ -41,14 +41,14 @@ def covariance_loss(z: Tensor) -> Tensor:
 
     `VICReg` takes the sum over both views, as its authors' code does.
     """
-    centred = z - z.mean(-2, keepdim=True)
-    squares = (centred.mT @ centred / (z.shape[-2] - 1)).square()
+    centered = z - z.mean(-2, keepdim=True)
+    squares = (centered.mT @ centered / (z.shape[-2] - 1)).square()
     return (squares.sum((-2, -1)) - squares.diagonal(dim1=-2, dim2=-1).sum(-1)) / z.shape[-1]
 
 
 @cache
 def _pairs(n_outputs: int, dtype: Any) -> tuple[Tensor, Tensor]:
-    """P and O of `total_loss`, the two views of a dimension being neighbours. [2J, 2J] each"""
+    """P and O of `total_loss`, the two views of a dimension being neighbors. [2J, 2J] each"""
     import torch
 
     eye, views = torch.eye(n_outputs, dtype=dtype), torch.eye(2, dtype=dtype)
@@ -75,8 +75,8 @@ def total_loss() -> Callable[[Tensor, Tensor], Tensor]:
             P, O = _pairs(n_outputs, e.dtype)  # noqa: E741
             e = e.flatten(1, 2)
             mean = e.mean(-1, keepdim=True)
-            centred = e - mean
-            C = centred.bmm(centred.mT).div_(n_rows - 1)
+            centered = e - mean
+            C = centered.bmm(centered.mT).div_(n_rows - 1)
             c_I, c_V, c_C = weights[..., None, None]
             sigma = (C.diagonal(dim1=1, dim2=2) + EPSILON).sqrt_()
             shift = P @ mean
@@ -87,14 +87,14 @@ def total_loss() -> Callable[[Tensor, Tensor], Tensor]:
             M = covariances * (4 * c_C) - torch.diag_embed((sigma < 1) / sigma) * (c_V / 2)
             attraction = c_I * (2 / n_rows)
             M = M.div_(n_outputs * (n_rows - 1)).addcmul_(attraction, P)
-            ctx.save_for_backward(centred, M, shift * attraction)
+            ctx.save_for_backward(centered, M, shift * attraction)
             return (weights * torch.stack([invariance, variance, covariance])).sum(0)
 
         @staticmethod
         def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-            centred, M, offset = ctx.saved_tensors
+            centered, M, offset = ctx.saved_tensors
             factor = gradients[0][:, None, None]
-            return torch.baddbmm(offset * factor, M * factor, centred).view(ctx.shape), None
+            return torch.baddbmm(offset * factor, M * factor, centered).view(ctx.shape), None
 
     apply: Callable[[Tensor, Tensor], Tensor] = TotalLoss.apply
     return apply
@@ -105,13 +105,13 @@ class VICReg(NetworkTransformer):
 
     A row x and its view x′ = x + noise · (standard deviation of each column) · N(0, 1) pass through an encoder, then an expander:
 
-        z = B relu(norm(A x)),   e = D relu(norm(C z))        norm: batch normalisation, with a learnt scale and shift
+        z = B relu(norm(A x)),   e = D relu(norm(C z))        norm: batch normalization, with a learned scale and shift
 
     z is the representation. Adam lowers, on the expander's outputs,
 
         c_I ℓ_inv(e, e′) + c_V ½ (ℓ_var(e) + ℓ_var(e′)) + c_C (ℓ_cov(e) + ℓ_cov(e′))
 
-    One view is the row itself, the other is noised, anew in each step. The expander normalises what the encoder gives it: the loss does
+    One view is the row itself, the other is noised, anew in each step. The expander normalizes what the encoder gives it: the loss does
     not see the scale of z, nor its origin. The scale is set so that the variances over the training rows are one on average.
     Training is in single precision. It needs PyTorch: pip install "gpssl[nn]".
 
@@ -139,7 +139,7 @@ class VICReg(NetworkTransformer):
     Attributes
     ----------
     encoder_
-        What was learnt: arrays, and the function they stand for. It does not need PyTorch.
+        What was learned: arrays, and the function they stand for. It does not need PyTorch.
     loss_
         The loss in the last step.
     n_components_, n_features_in_, feature_names_in_

@@ -15,7 +15,7 @@ from .console import Command, in_sentences
 
 HELP = """Self-supervised learning with Gaussian processes, on a table of your own.
 
-Learn a representation from all rows, have the rows without a label labelled with an error rate that you choose, and
+Learn a representation from all rows, have the rows without a label labeled with an error rate that you choose, and
 send a colleague one page that explains it. No Python needed.
 """
 
@@ -43,18 +43,18 @@ def options(
 COMMANDS: dict[Command, list[str]] = {
     learning.embed: [
         "gpssl embed customers.csv -o customers-embedded.csv",
-        "gpssl embed rows.parquet -o out.parquet --components 8 --alike neighbours",
+        "gpssl embed rows.parquet -o out.parquet --components 8 --alike neighbors",
         "gpssl embed slice.h5ad -o slice-embedded.h5ad",
     ],
     learning.transform: ["gpssl transform customers-embedded.gpssl new.csv -o new-embedded.csv --draws 100"],
     learning.label: [
-        "gpssl label patients.csv --target diagnosis -o labelled.csv",
-        "gpssl label patients.csv --target diagnosis --max-risk 0.02 -o labelled.csv",
-        "gpssl label mice.csv --target class --group mouse -o labelled.csv",
+        "gpssl label patients.csv --target diagnosis -o labeled.csv",
+        "gpssl label patients.csv --target diagnosis --max-risk 0.02 -o labeled.csv",
+        "gpssl label mice.csv --target class --group mouse -o labeled.csv",
     ],
     learning.compare: ["gpssl compare patients.csv --target diagnosis", "gpssl compare houses.csv --target price --splits 10 --json"],
-    describing.report: ["gpssl report labelled.gpssl patients.csv -o report.html"],
-    describing.info: ["gpssl info labelled.gpssl"],
+    describing.report: ["gpssl report labeled.gpssl patients.csv -o report.html"],
+    describing.info: ["gpssl info labeled.gpssl"],
     datasets.datasets: ["gpssl datasets", "gpssl datasets breast_cancer --labels 60"],
     reproducing.reproduce: ["gpssl reproduce all --quick", "gpssl reproduce uci --table breast_cancer --splits 5"],
 }

@@ -28,7 +28,7 @@ def report(
 ) -> None:
     """One HTML file that explains a model: works offline, prints well, and can be sent to a colleague.
 
-    Rows in a plane, coloured by class, probability, standard deviation and abstention; a slider for the error rate;
+    Rows in a plane, colored by class, probability, standard deviation and abstention; a slider for the error rate;
     curves; the most uncertain rows.
     """
     with progress_bars():
@@ -46,7 +46,7 @@ def report(
 
 
 def info(model: take.Model, as_json: take.Json = False) -> None:
-    """What a model is, what it was learnt from, when, and with which versions."""
+    """What a model is, what it was learned from, when, and with which versions."""
     from ..io import read_card
 
     card = read_card(model)

@@ -9,7 +9,7 @@ import typer
 from ..commands.choices import Alike
 from . import options as take
 from .console import notes_on_failure, progress_bars
-from .showing import show_compared, show_embedded, show_labelled
+from .showing import show_compared, show_embedded, show_labeled
 
 
 def embed(
@@ -56,10 +56,10 @@ def transform(
     force: take.Force = False,
     as_json: take.Json = False,
 ) -> None:
-    """The representation of other rows, by a model that was learnt before, and what it predicts for them.
+    """The representation of other rows, by a model that was learned before, and what it predicts for them.
 
     A model of gpssl label writes its predictions too, with the abstentions of its --max-risk. A note says where they
-    leave the ranges of the rows that the model was learnt from. With --draws, columns gpssl_1_draw_1, … hold
+    leave the ranges of the rows that the model was learned from. With --draws, columns gpssl_1_draw_1, … hold
     functions from the posterior, each the same function at all rows.
     """
     with progress_bars():
@@ -108,7 +108,7 @@ def label(
     kind = take.target_kind_of(numeric)
     with progress_bars():
         from ..commands.expecting import Promise
-        from ..commands.labelling import label as run
+        from ..commands.labeling import label as run
         from ..commands.opening import open_subject
         from ..commands.outputs import model_path
         from ..commands.predicting import names_of_results
@@ -121,7 +121,7 @@ def label(
         _check_risk(max_risk, subject.target().kind)
         with notes_on_failure(subject.notes):
             result = run(subject, out, model_path(out, model), settings, Promise(max_risk, confidence), only_new=only_new, force=force)
-    show_labelled(result, max_risk, confidence, as_json)
+    show_labeled(result, max_risk, confidence, as_json)
 
 
 def compare(

@@ -20,7 +20,7 @@ class Target(StrEnum):
     SCALING = "scaling"
     DECISIONS = "decisions"
     KINDS = "kinds"
-    NEIGHBOURS = "neighbours"
+    NEIGHBORS = "neighbors"
     SPATIAL = "spatial"
     ALL = "all"
 

@@ -13,7 +13,7 @@ from .console import show_json, show_notes, show_table
 if TYPE_CHECKING:
     from ..commands.comparing import Comparison
     from ..commands.embedding import Embedded
-    from ..commands.labelling import LabelledTable
+    from ..commands.labeling import LabeledTable
 
 
 MANY_ERRORS = 0.1
@@ -33,18 +33,18 @@ def show_embedded(result: Embedded, as_json: bool) -> None:
     _show_written(result.written)
 
 
-def show_labelled(result: LabelledTable, max_risk: float | None, confidence: float, as_json: bool) -> None:
+def show_labeled(result: LabeledTable, max_risk: float | None, confidence: float, as_json: bool) -> None:
     """Of `gpssl label`."""
     show_notes(result.notes)
     if as_json:
         show_json(result)
         return
-    typer.echo(f"{result.n_rows:,} rows: {result.n_labelled:,} had a label in {result.target!r}, {result.n_predicted:,} were predicted.")
+    typer.echo(f"{result.n_rows:,} rows: {result.n_labeled:,} had a label in {result.target!r}, {result.n_predicted:,} were predicted.")
     for line in _expectation_lines(result, max_risk, confidence):
         typer.echo(line)
     if result.kind == "class" and result.expectation.risk > MANY_ERRORS:
         typer.echo(
-            "If these are too many: --alike neighbours may suit the rows better, and gpssl compare says whether the columns themselves do."
+            "If these are too many: --alike neighbors may suit the rows better, and gpssl compare says whether the columns themselves do."
         )
     if result.counts:
         kept = ", ".join(f"{name} {count:,}" for name, count in sorted(result.counts.items(), key=lambda item: -item[1])[:12])
@@ -52,7 +52,7 @@ def show_labelled(result: LabelledTable, max_risk: float | None, confidence: flo
     _show_written(result.written)
 
 
-def _expectation_lines(result: LabelledTable, max_risk: float | None, confidence: float) -> list[str]:
+def _expectation_lines(result: LabeledTable, max_risk: float | None, confidence: float) -> list[str]:
     expected = result.expectation
     if result.kind == "class":
         low, high = expected.interval or (0.0, 1.0)
@@ -81,7 +81,7 @@ def _expectation_lines(result: LabelledTable, max_risk: float | None, confidence
     return lines
 
 
-def _risk(result: LabelledTable) -> str:
+def _risk(result: LabeledTable) -> str:
     expected = result.expectation
     return f"{percent(expected.kept_risk)} errors" if result.kind == "class" else f"an error of {expected.kept_risk:.4g}"
 
@@ -103,7 +103,7 @@ def show_compared(result: Comparison, as_json: bool) -> None:
     from ..commands.comparing import ordered
 
     names = SHOWN[result.kind]
-    title = f"{result.target}: {result.n_rows:,} rows, {result.n_labelled:,} labels, {result.n_splits} splits (± standard error)"
+    title = f"{result.target}: {result.n_rows:,} rows, {result.n_labeled:,} labels, {result.n_splits} splits (± standard error)"
     rows = [[method, *(result.scores[method][name].text() for name in names)] for method in ordered(result, names[0])]
     show_table(title, ["method", *names], rows)
     typer.echo()

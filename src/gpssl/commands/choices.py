@@ -10,5 +10,5 @@ class Alike(StrEnum):
 
     COLUMNS = "columns"
     """Those that agree in their columns."""
-    NEIGHBOURS = "neighbours"
-    """Those that can be reached from each other in small steps, from neighbour to neighbour."""
+    NEIGHBORS = "neighbors"
+    """Those that can be reached from each other in small steps, from neighbor to neighbor."""

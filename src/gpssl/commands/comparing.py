@@ -22,7 +22,7 @@ from .notes import noting
 from .recommending import FEW_SPLITS, Basis, deciding_scores, recommend
 from .rivals import FULL, RAW, RIVALS, Rows
 from .settings import Settings
-from .subject import Labelled, Subject, Target
+from .subject import Labeled, Subject, Target
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Comparison:
     target: str
     kind: str
     n_rows: int
-    n_labelled: int
+    n_labeled: int
     n_splits: int
     scores: dict[str, dict[str, Estimate]]
     """By method and score, over splits."""
@@ -77,11 +77,11 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
     check_labels(target, subject.path.name, subject.notes)
     with noting(subject.notes):
         kernel = subject.kernel(settings)
-        rows, labelled = at_most(subject, subject.labelled(), max_rows, settings.seed)
+        rows, labeled = at_most(subject, subject.labeled(), max_rows, settings.seed)
         of_kind = replace(settings, n_components=settings.n_components or N_COMPONENTS[subject.kind])
-        splits = _splits(labelled, target, n_splits, settings.seed)
+        splits = _splits(labeled, target, n_splits, settings.seed)
         candidates, left_out = _candidates(Rows(rows, kernel, of_kind, target.kind == "number"))
-        records = _run(candidates, labelled, target, splits, left_out)
+        records = _run(candidates, labeled, target, splits, left_out)
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
     numeric = target.kind == "number"
@@ -93,13 +93,13 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
         target=target.name,
         kind=target.kind,
         n_rows=len(rows),
-        n_labelled=len(labelled.y),
+        n_labeled=len(labeled.y),
         n_splits=n_splits,
         scores=estimates,
         differences=differences,
         settings={method: record.settings for method, record in records.items() if record.settings},
         left_out=left_out,
-        recommendation=recommend(estimates, differences, Basis(n_splits, len(labelled.y)), numeric=numeric, alike=settings.alike),
+        recommendation=recommend(estimates, differences, Basis(n_splits, len(labeled.y)), numeric=numeric, alike=settings.alike),
         notes=subject.notes,
     )
 
@@ -127,14 +127,14 @@ class _Record(NamedTuple):
 
 
 def _run(
-    candidates: Mapping[str, list[Model]], labelled: Labelled, target: Target, splits: list[_Split], left_out: dict[str, str]
+    candidates: Mapping[str, list[Model]], labeled: Labeled, target: Target, splits: list[_Split], left_out: dict[str, str]
 ) -> dict[str, _Record]:
     """All methods on all splits. Those that cannot learn from these labels are added to `left_out`, with the reason."""
     records: dict[str, _Record] = {}
     progress = Progress("comparison", len(candidates) * len(splits), unit="fits")
     for method, models in candidates.items():
         try:
-            records[method] = _run_one(models, labelled, target, splits, progress)
+            records[method] = _run_one(models, labeled, target, splits, progress)
         except ValueError as error:
             if method in NEEDED:
                 raise
@@ -143,12 +143,12 @@ def _run(
     return records
 
 
-def _run_one(models: list[Model], labelled: Labelled, target: Target, splits: list[_Split], progress: Progress) -> _Record:
-    classes = np.unique(labelled.y)
+def _run_one(models: list[Model], labeled: Labeled, target: Target, splits: list[_Split], progress: Progress) -> _Record:
+    classes = np.unique(labeled.y)
     scores, chosen = [], Counter[str]()
     for split in splits:
-        training, test = (take(labelled, rows) for rows in (split.training, split.test))
-        model = choose(models, labelled, split.training, split.seed, regression=target.kind == "number")
+        training, test = (take(labeled, rows) for rows in (split.training, split.test))
+        model = choose(models, labeled, split.training, split.seed, regression=target.kind == "number")
         if len(models) > 1:
             chosen[_text(model.settings)] += 1
         fitted = clone(model.estimator).fit(*training)
@@ -160,14 +160,14 @@ def _run_one(models: list[Model], labelled: Labelled, target: Target, splits: li
     return _Record(scores, dict(chosen.most_common()))
 
 
-def _splits(labelled: Labelled, target: Target, n_splits: int, seed: int) -> list[_Split]:
+def _splits(labeled: Labeled, target: Target, n_splits: int, seed: int) -> list[_Split]:
     seeds = [split_seed(seed, number) for number in range(n_splits)]
     numeric = target.kind == "number"
-    parts = [divide(labelled, TEST_SHARE, np.random.default_rng(s), stratify=not numeric) for s in seeds]
-    if any(len(test) == 0 or not can_train(labelled.y[training], regression=numeric) for training, test in parts):
+    parts = [divide(labeled, TEST_SHARE, np.random.default_rng(s), stratify=not numeric) for s in seeds]
+    if any(len(test) == 0 or not can_train(labeled.y[training], regression=numeric) for training, test in parts):
         raise ValueError(
-            f"{len(labelled.y)} labels are too few to compare on: each split trains on some and judges by others. Label more rows"
-            f"{'' if labelled.groups is None else ', in more groups'}."
+            f"{len(labeled.y)} labels are too few to compare on: each split trains on some and judges by others. Label more rows"
+            f"{'' if labeled.groups is None else ', in more groups'}."
         )
     return [_Split(training, test, s) for (training, test), s in zip(parts, seeds, strict=True)]
 

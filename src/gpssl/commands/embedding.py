@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 PREFIX = "gpssl"
 RESULTS = re.compile(rf"{PREFIX}_\d+(_std|_draw_\d+)?")
-"""Columns that representations are written to: what an earlier run left there is not learnt from."""
+"""Columns that representations are written to: what an earlier run left there is not learned from."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Embedded:
 
     n_rows: int
     columns: list[str]
-    """That were learnt from."""
+    """That were learned from."""
     n_components: int
     residual: float
     temperature: float

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..calibration import root_mean_squared_error
 from ..selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses
 from .held_out import HeldOutClasses, HeldOutNumbers, hold_out_classes, hold_out_numbers
-from .subject import Labelled, Target
+from .subject import Labeled, Target
 from .words import percent
 
 Array = NDArray[np.float64]
@@ -55,7 +55,7 @@ class Expectation:
 
 
 def check_labels(target: Target, file: str, notes: list[str]) -> None:
-    """A sentence for labels that nothing can be learnt from, a note for those that little can."""
+    """A sentence for labels that nothing can be learned from, a note for those that little can."""
     labels = target.labels
     if len(labels) == 0:
         raise ValueError(f"No row of {file} has a label in {target.name!r}: fill in some of its cells.")
@@ -67,16 +67,16 @@ def check_labels(target: Target, file: str, notes: list[str]) -> None:
         )
     if target.kind == "class" and counts.min() == 1:
         rare = ", ".join(map(str, values[counts == 1][:5]))
-        notes.append(f"Classes with a single labelled row count as errors when it is held out: {rare}.")
+        notes.append(f"Classes with a single labeled row count as errors when it is held out: {rare}.")
     if target.kind == "class" and len(values) > len(labels) / 2:
         notes.append(f"{target.name!r} has {len(values)} classes for {len(labels)} labels. For numbers, pass --numeric.")
 
 
-def expect(model: Any, target: Target, labelled: Labelled, promise: Promise, seed: int) -> Expectation:
+def expect(model: Any, target: Target, labeled: Labeled, promise: Promise, seed: int) -> Expectation:
     """From labels that were held out in turn."""
     if target.kind == "class":
-        return expect_classes(hold_out_classes(model, labelled, seed), promise)
-    return expect_numbers(hold_out_numbers(model, labelled, seed), promise)
+        return expect_classes(hold_out_classes(model, labeled, seed), promise)
+    return expect_numbers(hold_out_numbers(model, labeled, seed), promise)
 
 
 def expect_classes(held_out: HeldOutClasses, promise: Promise) -> Expectation:

@@ -22,11 +22,11 @@ def subtitle(card: ModelCard, n_rows: int) -> str:
     return f"{n_rows:,} rows; model of {card.created[:10]}, gpssl {card.versions.get('gpssl', '')}"
 
 
-def what_was_learnt(ssl: GPSSL, subject: Subject) -> str:
+def what_was_learned(ssl: GPSSL, subject: Subject) -> str:
     """The first thing that a reader sees."""
     source = f"{len(subject.facts):,} columns" if subject.facts else "expression and place"
     return (
-        f"gpssl learnt {len(ssl.posterior_.weights.mean)} numbers for each of {subject.n_rows:,} rows from {source}, without looking at "
+        f"gpssl learned {len(ssl.posterior_.weights.mean)} numbers for each of {subject.n_rows:,} rows from {source}, without looking at "
         "labels, and how sure it is of each."
     )
 
@@ -64,7 +64,7 @@ def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject) -> list[Fact]:
         Fact("residual", f"{ssl.residual_:.2g}", f"Share of the prior variance at the rows that the inducing points leave open. {covered}"),
         Fact("directions", f"{len(ssl.eigenvalues_):,}", "How many independent patterns the kernel sees in the rows."),
         Fact("kernel", kernel_in_words(ssl.kernel_), "What says which rows are alike."),
-        Fact("learnt from", _learnt_from(card), "The table behind the model. Rows that leave its ranges get a warning."),
+        Fact("learned from", _learned_from(card), "The table behind the model. Rows that leave its ranges get a warning."),
     ]
     return [*facts, *_columns(subject)]
 
@@ -80,7 +80,7 @@ def _columns(subject: Subject) -> list[Fact]:
     )
 
 
-def _learnt_from(card: ModelCard) -> str:
+def _learned_from(card: ModelCard) -> str:
     table = card.notes.get("table", "a table")
     n_rows = card.n_rows or card.notes.get("rows")
     return f"{table}{'' if n_rows is None else f', {n_rows:,} rows'}, {card.created[:10]}"
@@ -97,7 +97,7 @@ def kernel_in_words(kernel: Any) -> str:
         return "; ".join(f"{name}: {type(part).__name__} of {_count(columns)}" for name, part, columns in kernel.groups)
     if isinstance(kernel, DiffusionKernel):
         inner = "" if kernel.kernel is None else f" by {kernel_in_words(kernel.kernel)}"
-        return f"diffusion among {kernel.n_neighbors} neighbours{inner}"
+        return f"diffusion among {kernel.n_neighbors} neighbors{inner}"
     text = str(kernel)
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 

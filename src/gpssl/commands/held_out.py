@@ -1,4 +1,4 @@
-"""Predictions for labelled rows by models that have not seen their labels: what error rate to expect."""
+"""Predictions for labeled rows by models that have not seen their labels: what error rate to expect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from sklearn.utils import _safe_indexing
 
 from ..progress import Progress
-from .subject import Labelled
+from .subject import Labeled
 
 Array = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
@@ -23,7 +23,7 @@ N_FOLDS = 10
 
 
 class HeldOutClasses(NamedTuple):
-    """Labelled rows, and the probabilities that models without their labels give."""
+    """Labeled rows, and the probabilities that models without their labels give."""
 
     y: NDArray[Any]
     """[n]"""
@@ -89,63 +89,63 @@ class HeldOutNumbers(NamedTuple):
         return float((np.abs(self.level - 0.5) <= nominal / 2).mean())
 
 
-def hold_out_classes(model: Any, labelled: Labelled, seed: int, task: str = "cross-validation") -> HeldOutClasses:
-    """Each labelled row's probabilities by a model that was trained without it, and without its group.
+def hold_out_classes(model: Any, labeled: Labeled, seed: int, task: str = "cross-validation") -> HeldOutClasses:
+    """Each labeled row's probabilities by a model that was trained without it, and without its group.
 
     A class that is missing from a training fold has probability zero there, so that its rows count as errors. Where a fold leaves fewer
     than two classes to learn from, all are equally probable.
     """
-    classes = np.unique(labelled.y)
-    proba = np.full((len(labelled.y), len(classes)), 1 / len(classes))
+    classes = np.unique(labeled.y)
+    proba = np.full((len(labeled.y), len(classes)), 1 / len(classes))
     judged = False
-    for training, held_out in _counted(_class_folds(labelled, seed), task):
-        if len(held_out) == 0 or len(np.unique(labelled.y[training])) < 2:
+    for training, held_out in _counted(_class_folds(labeled, seed), task):
+        if len(held_out) == 0 or len(np.unique(labeled.y[training])) < 2:
             continue
         judged = True
-        fitted = clone(model).fit(_safe_indexing(labelled.rows, training), labelled.y[training])
+        fitted = clone(model).fit(_safe_indexing(labeled.rows, training), labeled.y[training])
         proba[held_out] = 0.0
-        proba[np.ix_(held_out, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(_safe_indexing(labelled.rows, held_out))
+        proba[np.ix_(held_out, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(_safe_indexing(labeled.rows, held_out))
     if not judged:
         raise ValueError(
-            f"{len(labelled.y)} labels are too few to hold some of them out: label at least two rows of two classes"
-            f"{'' if labelled.groups is None else ', in several groups'}."
+            f"{len(labeled.y)} labels are too few to hold some of them out: label at least two rows of two classes"
+            f"{'' if labeled.groups is None else ', in several groups'}."
         )
-    return HeldOutClasses(labelled.y, proba, classes, labelled.groups)
+    return HeldOutClasses(labeled.y, proba, classes, labeled.groups)
 
 
-def hold_out_numbers(model: Any, labelled: Labelled, seed: int, task: str = "cross-validation") -> HeldOutNumbers:
-    """Each labelled row's prediction by a model that was trained without it, and without its group."""
-    n_rows = len(labelled.y)
+def hold_out_numbers(model: Any, labeled: Labeled, seed: int, task: str = "cross-validation") -> HeldOutNumbers:
+    """Each labeled row's prediction by a model that was trained without it, and without its group."""
+    n_rows = len(labeled.y)
     mean, std, level = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
-    for training, held_out in _counted(_number_folds(labelled, seed), task):
-        fitted = clone(model).fit(_safe_indexing(labelled.rows, training), labelled.y[training])
-        means, stds = fitted.predict_draws(_safe_indexing(labelled.rows, held_out))
+    for training, held_out in _counted(_number_folds(labeled, seed), task):
+        fitted = clone(model).fit(_safe_indexing(labeled.rows, training), labeled.y[training])
+        means, stds = fitted.predict_draws(_safe_indexing(labeled.rows, held_out))
         mean[held_out] = means.mean(axis=0)
         std[held_out] = np.sqrt((stds**2).mean(axis=0) + means.var(axis=0))
-        level[held_out] = ndtr((labelled.y[held_out] - means) / stds).mean(axis=0)
-    return HeldOutNumbers(labelled.y, mean, std, level)
+        level[held_out] = ndtr((labeled.y[held_out] - means) / stds).mean(axis=0)
+    return HeldOutNumbers(labeled.y, mean, std, level)
 
 
-def _class_folds(labelled: Labelled, seed: int) -> Folds:
-    commonest = int(np.unique(labelled.y, return_counts=True)[1].max())
-    n_groups = commonest if labelled.groups is None else len(np.unique(labelled.groups))
+def _class_folds(labeled: Labeled, seed: int) -> Folds:
+    commonest = int(np.unique(labeled.y, return_counts=True)[1].max())
+    n_groups = commonest if labeled.groups is None else len(np.unique(labeled.groups))
     n_folds = min(N_FOLDS, commonest, n_groups)
     if n_folds < 2:
         return []
-    splitter = StratifiedKFold if labelled.groups is None else StratifiedGroupKFold
+    splitter = StratifiedKFold if labeled.groups is None else StratifiedGroupKFold
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # its rows then count as errors
-        return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labelled.y)), labelled.y, labelled.groups))
+        return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labeled.y)), labeled.y, labeled.groups))
 
 
-def _number_folds(labelled: Labelled, seed: int) -> Folds:
-    n_groups = len(labelled.y) if labelled.groups is None else len(np.unique(labelled.groups))
+def _number_folds(labeled: Labeled, seed: int) -> Folds:
+    n_groups = len(labeled.y) if labeled.groups is None else len(np.unique(labeled.groups))
     n_folds = min(N_FOLDS, n_groups)
-    if n_folds < 2 or len(labelled.y) < 4:
-        what = f"{len(labelled.y)} rows with a number" if labelled.groups is None else f"Rows with a number in {n_groups} group(s)"
+    if n_folds < 2 or len(labeled.y) < 4:
+        what = f"{len(labeled.y)} rows with a number" if labeled.groups is None else f"Rows with a number in {n_groups} group(s)"
         raise ValueError(f"{what} are too few to hold some of them out: fill in more cells.")
-    splitter = KFold if labelled.groups is None else GroupKFold
-    return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labelled.y)), labelled.y, labelled.groups))
+    splitter = KFold if labeled.groups is None else GroupKFold
+    return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labeled.y)), labeled.y, labeled.groups))
 
 
 def _counted(folds: Folds, task: str) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

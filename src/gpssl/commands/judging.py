@@ -17,11 +17,11 @@ from .contest import MAX_ROWS, at_most, choose
 from .curves import class_charts, class_risks, number_charts, number_risks
 from .expecting import check_labels
 from .held_out import HeldOutClasses, HeldOutNumbers, hold_out_classes, hold_out_numbers
-from .labelling import new_model
+from .labeling import new_model
 from .loading import representation_of
 from .rivals import FULL, RIVALS, Rows
 from .settings import Settings
-from .subject import Labelled, Subject, Target
+from .subject import Labeled, Subject, Target
 
 Places = NDArray[np.intp]
 
@@ -40,27 +40,27 @@ class Judged(NamedTuple):
 def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: Any, *, rivals: bool, seed: int) -> Judged:
     """Of the rows at these places; the model is the loaded one, or heads on its representation where it has none for this target."""
     check_labels(target, subject.path.name, subject.notes)
-    ssl, labelled = representation_of(loaded), subject.labelled()
+    ssl, labeled = representation_of(loaded), subject.labeled()
     settings = Settings(n_components=len(ssl.posterior_.weights.mean), n_draws=getattr(loaded, "n_draws", None) or 100, seed=seed)
     predicts_it = hasattr(loaded, "heads_") and loaded.card_.notes.get("target") == target.name
     model = clone(loaded).set_params(representation=FrozenEstimator(ssl)) if predicts_it else new_model(ssl, target, settings)
-    fitted = loaded if predicts_it else clone(model).fit(labelled.rows, labelled.y)
-    models = {FULL: model, **(_rivals(ssl, subject, labelled, settings, target) if rivals else {})}
-    shown = _Shown(rows, places, labelled.places, target)
+    fitted = loaded if predicts_it else clone(model).fit(labeled.rows, labeled.y)
+    models = {FULL: model, **(_rivals(ssl, subject, labeled, settings, target) if rivals else {})}
+    shown = _Shown(rows, places, labeled.places, target)
     if target.kind == "class":
-        classes = {name: hold_out_classes(one, labelled, seed, name) for name, one in models.items()}
+        classes = {name: hold_out_classes(one, labeled, seed, name) for name, one in models.items()}
         error = float(classes[FULL].is_wrong.mean())
         return Judged(_classes(fitted, shown, classes[FULL]), class_risks(classes[FULL]), *class_charts(classes), error)
-    numbers = {name: hold_out_numbers(one, labelled, seed, name) for name, one in models.items()}
+    numbers = {name: hold_out_numbers(one, labeled, seed, name) for name, one in models.items()}
     error = root_mean_squared_error(numbers[FULL].y, numbers[FULL].mean)
     return Judged(_numbers(fitted, shown, numbers[FULL]), number_risks(numbers[FULL]), *number_charts(numbers), error)
 
 
-def _rivals(ssl: GPSSL, subject: Subject, labelled: Labelled, settings: Settings, target: Target) -> dict[str, Any]:
+def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, target: Target) -> dict[str, Any]:
     """The compared methods, each with the settings that suit the labels best; those that cannot be run are left out."""
     found = {}
     regression = target.kind == "number"
-    sampled, known = at_most(subject, labelled, MAX_ROWS, settings.seed)
+    sampled, known = at_most(subject, labeled, MAX_ROWS, settings.seed)
     rows = Rows(sampled, ssl.kernel_, settings, regression)
     progress = Progress("compared methods", len(RIVALS) - 1, unit="methods")
     for name, candidates in RIVALS.items():
@@ -80,14 +80,14 @@ class _Shown(NamedTuple):
 
     rows: Any
     places: Places
-    labelled: Places
+    labeled: Places
     """Places of all rows with a label."""
     target: Target
 
     def with_held_out(self, values: NDArray[Any], held_out: NDArray[Any]) -> NDArray[Any]:
         """At rows with a label, what was predicted without it: the model has seen it."""
         place_of = np.full(len(self.target.values), -1)
-        place_of[self.labelled] = np.arange(len(self.labelled))
+        place_of[self.labeled] = np.arange(len(self.labeled))
         among = place_of[self.places]
         values = values.copy()
         values[among >= 0] = held_out[among[among >= 0]]
@@ -104,7 +104,7 @@ def _classes(model: Any, shown: _Shown, held_out: HeldOutClasses) -> Predictions
         predicted=[str(name) for name in model.classes_[best]],
         certainty=proba.max(axis=1),
         std=std[np.arange(len(best)), best],
-        labelled=shown.target.is_known[shown.places],
+        labeled=shown.target.is_known[shown.places],
     )
 
 
@@ -116,7 +116,7 @@ def _numbers(model: Any, shown: _Shown, held_out: HeldOutNumbers) -> Predictions
         predicted=[f"{value:.6g}" for value in mean],
         certainty=-std,
         std=std,
-        labelled=shown.target.is_known[shown.places],
+        labeled=shown.target.is_known[shown.places],
         is_probability=False,
         values=mean,
     )

@@ -29,7 +29,7 @@ def open_subject(
     """
     if path.suffix.lower() == SUFFIX:
         if keep or ignore:
-            raise ValueError("Spots of tissue are compared by expression, place and colour: leave out --keep and --ignore.")
+            raise ValueError("Spots of tissue are compared by expression, place and color: leave out --keep and --ignore.")
         return TissueSubject(path, target=target, target_kind=target_kind, group=group)
     return TableSubject(
         path, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, columns=columns, results=results

@@ -37,7 +37,7 @@ def plane_of(mean: Array, std: Array, seed: int) -> Plane:
     chosen = np.random.default_rng(seed).permutation(len(mean))[:TSNE_ROWS]
     arranged = _t_sne(mean[chosen], seed)
     axes = f"t-SNE of the mean representation of {TSNE_ROWS:,} rows; the others are placed among their {N_NEIGHBORS} nearest"
-    x, y = _among_neighbours(mean, mean[chosen], arranged).T
+    x, y = _among_neighbors(mean, mean[chosen], arranged).T
     return Plane(x, y, axes)
 
 
@@ -47,7 +47,7 @@ def _t_sne(mean: Array, seed: int) -> Array:
     return arranged
 
 
-def _among_neighbours(mean: Array, known: Array, arranged: Array) -> Array:
+def _among_neighbors(mean: Array, known: Array, arranged: Array) -> Array:
     """The average place of the nearest known rows, weighted by their inverse distance: a known row stays where it is. [n, 2]"""
     distances, places = NearestNeighbors(n_neighbors=N_NEIGHBORS).fit(known).kneighbors(mean)
     weights = 1 / np.maximum(distances, 1e-9)

@@ -19,7 +19,7 @@ ABSTAIN = "abstain"
 
 
 def names_of_results(target: str) -> re.Pattern[str]:
-    """Columns that predictions are written to: what an earlier run left there is not learnt from."""
+    """Columns that predictions are written to: what an earlier run left there is not learned from."""
     return re.compile(rf"{re.escape(target)}_({'|'.join({*OF_CLASSES, *OF_NUMBERS, ABSTAIN})})")
 
 

@@ -41,7 +41,7 @@ class Basis(NamedTuple):
     """How many splits of how many labels a comparison rests on."""
 
     n_splits: int
-    n_labelled: int
+    n_labeled: int
 
 
 class _Verdict(NamedTuple):
@@ -112,12 +112,14 @@ def _worth_it(scores: Estimates, verdicts: Mapping[str, _Verdict], alike: Alike)
     text = f"Use GPSSL-full: it is significantly better than the columns themselves ({_versus(scores, FULL, RAW, verdicts[RAW].score)})"
     prior, mean = verdicts.get(PRIOR), verdicts.get(MEAN)
     if prior is not None and prior.sign == 0:
-        return f"{text}; functions from the prior, which have learnt nothing, cannot be told from it: the gain may be from averaging alone."
+        return (
+            f"{text}; functions from the prior, which have learned nothing, cannot be told from it: the gain may be from averaging alone."
+        )
     if mean is not None and mean.sign == 0:
         return f"{text}; its mean alone, which is faster, cannot be told from it."
     if prior is not None:
         text += f", and than its prior ({_versus(scores, FULL, PRIOR, prior.score)})"
-    return f"{text}.{' Try --alike neighbours too.' if alike is Alike.COLUMNS else ''}"
+    return f"{text}.{' Try --alike neighbors too.' if alike is Alike.COLUMNS else ''}"
 
 
 def _not_needed(ground: str, versus: str) -> str:
@@ -126,7 +128,7 @@ def _not_needed(ground: str, versus: str) -> str:
 
 def _not_decided(basis: Basis, versus: str) -> str:
     advice = "use more splits, --splits 20" if basis.n_splits < FEW_SPLITS else "label more rows"
-    ground = f"{basis.n_splits} splits of {basis.n_labelled:,} labels do not show whether GPSSL-full is better than the columns themselves"
+    ground = f"{basis.n_splits} splits of {basis.n_labeled:,} labels do not show whether GPSSL-full is better than the columns themselves"
     return f"Not decided: {ground} ({versus}); {advice}."
 
 

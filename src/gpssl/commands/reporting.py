@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..files import replacing
 from ..io import ModelCard, load
 from ..report import render
-from ..report.content import ClassColouring, HoverColumn, NumberColouring, Points, ReportContent, Spectrum
-from .explaining import facts_about, subtitle, what_is_predicted, what_was_learnt
+from ..report.content import ClassColoring, HoverColumn, NumberColoring, Points, ReportContent, Spectrum
+from .explaining import facts_about, subtitle, what_is_predicted, what_was_learned
 from .judging import judge
 from .loading import representation_of
 from .notes import noting
@@ -70,7 +70,7 @@ def _check_not_seen(card: ModelCard, target: str | None) -> None:
     """What a representation has looked at, it predicts too well."""
     if target is not None and target in [column.name for column in card.columns or ()]:
         raise ValueError(
-            f"The model has looked at {target!r} when it was learnt, so that its predictions would prove nothing: learn it again with "
+            f"The model has looked at {target!r} when it was learned, so that its predictions would prove nothing: learn it again with "
             f"gpssl embed --ignore {target!r}, or with gpssl label."
         )
 
@@ -84,16 +84,16 @@ def build(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> ReportCo
     target = None if subject.target_name is None else subject.target()
     judged = None if target is None else judge(loaded, subject, target, places, rows, rivals=rivals, seed=seed)
     predicted = [] if target is None or judged is None else [what_is_predicted(target, judged.error)]
-    spread = NumberColouring(
+    spread = NumberColoring(
         "standard deviation", std.mean(axis=1), explanation="Of the representation: 1 where the data say nothing, 0 where they say all."
     )
     return ReportContent(
         title=f"{subject.path.name}: {'a representation of its rows' if target is None else f'predicting {target.name}'}",
         subtitle=subtitle(card, subject.n_rows),
-        summary=[what_was_learnt(ssl, subject), *predicted],
+        summary=[what_was_learned(ssl, subject), *predicted],
         points=_points(subject, places, mean, std, seed),
         hover=_hover(cells, target),
-        colourings=[*([] if target is None else [_known(target, places)]), spread],
+        colorings=[*([] if target is None else [_known(target, places)]), spread],
         predictions=judged and judged.predictions,
         controls=judged and judged.controls,
         risk_coverage=judged and judged.risk_coverage,
@@ -150,12 +150,12 @@ def _texts(column: Any) -> list[str]:
     return ["" if missing else f"{value:.6g}" if isinstance(value, float) else str(value) for value, missing in values]
 
 
-def _known(target: Target, places: NDArray[np.intp]) -> ClassColouring | NumberColouring:
+def _known(target: Target, places: NDArray[np.intp]) -> ClassColoring | NumberColoring:
     """The labels that were given."""
     name = f"{target.name}, as given"
     if target.kind == "number":
-        return NumberColouring(name, target.values[places].astype(np.float64))
+        return NumberColoring(name, target.values[places].astype(np.float64))
     levels, codes = np.unique(target.labels, return_inverse=True)
     all_codes = np.full(len(target.values), -1)
     all_codes[target.is_known] = codes
-    return ClassColouring(name, all_codes[places], [str(level) for level in levels])
+    return ClassColoring(name, all_codes[places], [str(level) for level in levels])

@@ -35,7 +35,7 @@ RAW, FULL, MEAN, PRIOR = "columns themselves", "GPSSL-full", "GPSSL-mean", "GP p
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows that representations are learnt from, and a kernel for them."""
+    """The rows that representations are learned from, and a kernel for them."""
 
     rows: Any
     kernel: Kernel
@@ -65,13 +65,13 @@ class Rows:
         return Model(settings, kind(FrozenEstimator(representation), head, n_draws=n_draws, random_state=self.settings.seed))
 
 
-class PenalisedLogisticRegression(ClassifierMixin, BaseEstimator):
+class PenalizedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression whose penalty is chosen by cross-validation, of as many folds as the smallest class has rows, three at most.
 
     Where a class has a single row there is nothing to choose by, and the penalty is scikit-learn's default.
     """
 
-    def fit(self, X: Any, y: Any) -> PenalisedLogisticRegression:
+    def fit(self, X: Any, y: Any) -> PenalizedLogisticRegression:
         """Train."""
         n_folds = min(MOST_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
         if n_folds < 2:
@@ -90,7 +90,7 @@ class PenalisedLogisticRegression(ClassifierMixin, BaseEstimator):
 def _raw(rows: Rows) -> list[Model]:
     encoder = numbers_from(rows.rows).fit(rows.rows)
     n_columns = encoder.transform(rows.rows[:1]).shape[1]
-    head = PenalisedLogisticRegression() if n_columns > MANY_COLUMNS and not rows.regression else None
+    head = PenalizedLogisticRegression() if n_columns > MANY_COLUMNS and not rows.regression else None
     return [rows.model({}, encoder, n_draws=None, head=head)]
 
 

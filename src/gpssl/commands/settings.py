@@ -31,7 +31,7 @@ class Settings:
 def kernel_for(frame: Any, alike: Alike) -> Kernel:
     """A kernel that suits the columns of a data frame."""
     of_columns = for_table(frame)
-    return NeighborDiffusion(kernel=of_columns) if alike is Alike.NEIGHBOURS else of_columns
+    return NeighborDiffusion(kernel=of_columns) if alike is Alike.NEIGHBORS else of_columns
 
 
 def new_representation(kernel: Kernel, settings: Settings) -> GPSSL:

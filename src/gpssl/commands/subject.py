@@ -49,15 +49,15 @@ class Target:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """Of the rows that have one: numbers, or texts. [n labelled]"""
+        """Of the rows that have one: numbers, or texts. [n labeled]"""
         return self.values[self.is_known].astype(np.float64 if self.kind == "number" else str)
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """The rows with a label, in memory."""
 
     places: NDArray[np.intp]
-    """Where they are in the file. [n labelled]"""
+    """Where they are in the file. [n labeled]"""
     rows: Any
     y: NDArray[Any]
     groups: NDArray[Any] | None
@@ -109,14 +109,14 @@ class Subject(ABC):
     def write(self, out: Path, new_columns: Callable[[Piece, slice], Any], *, only_new: bool, force: bool) -> None:
         """A file with the rows and, for each piece and its place in the file, a data frame of new columns."""
 
-    def labelled(self) -> Labelled:
+    def labeled(self) -> Labeled:
         """The rows with a label."""
         target, groups = self.target(), self.groups()
         places = np.flatnonzero(target.is_known)
-        return Labelled(places, self.rows_at(places), target.labels, None if groups is None else groups[places])
+        return Labeled(places, self.rows_at(places), target.labels, None if groups is None else groups[places])
 
     def card_notes(self) -> dict[str, Any]:
-        """For the card of a model that was learnt from this file."""
+        """For the card of a model that was learned from this file."""
         notes = {"kind": self.kind, "table": self.path.name, "rows": self.n_rows, "target": self.target_name, "group": self.group}
         return {name: value for name, value in notes.items() if value is not None}
 

@@ -46,7 +46,7 @@ class TableSubject(Subject):
         self.notes = [*self.table.notes, *_left_out(self.table.dropped, apart)]
         if earlier:
             self.notes.append(
-                f"Columns of an earlier run are not learnt from, and replaced in the results: {', '.join(earlier[:MOST_REASONS])}."
+                f"Columns of an earlier run are not learned from, and replaced in the results: {', '.join(earlier[:MOST_REASONS])}."
             )
         self.facts, self.dropped = self.table.facts, self.table.dropped
         self.target_name, self.group = target, group
@@ -109,7 +109,7 @@ def _cells_of(piece: files.Piece, typed: bool) -> Any:
 
 
 def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
-    """A sentence about columns that are not learnt from, though nobody asked for that."""
+    """A sentence about columns that are not learned from, though nobody asked for that."""
     reasons = [f"{name!r} ({reason})" for name, reason in dropped.items() if name not in asked]
     if not reasons:
         return []
@@ -117,7 +117,7 @@ def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
     advice = (
         " Pass --keep COLUMN to learn from one that looks like an ID." if any("looks like an ID" in reason for reason in reasons) else ""
     )
-    return [f"Not learnt from: {', '.join(reasons[:MOST_REASONS])}{more}.{advice}"]
+    return [f"Not learned from: {', '.join(reasons[:MOST_REASONS])}{more}.{advice}"]
 
 
 def _without_clashes(cells: Any, new: Any) -> Any:

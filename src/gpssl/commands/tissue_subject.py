@@ -24,7 +24,7 @@ UNKNOWN = ("", "nan", "None", "NA", "-1")
 
 
 class TissueSubject(Subject):
-    """Expression, place and colour of spots, as `gpssl.spatial.embed` takes them."""
+    """Expression, place and color of spots, as `gpssl.spatial.embed` takes them."""
 
     kind = "tissue"
 
@@ -44,7 +44,7 @@ class TissueSubject(Subject):
             self.notes.append('There is no obsm["spatial"]: rows are compared by their expression alone.')
 
     def kernel(self, settings: Settings) -> Kernel:
-        """That of expression, place and colour."""
+        """That of expression, place and color."""
         return self.fit(settings).kernel_
 
     def fit(self, settings: Settings) -> GPSSL:
@@ -53,7 +53,7 @@ class TissueSubject(Subject):
         from ..spatial.embedding import representation
 
         if settings.alike != "columns":
-            raise ValueError("Spots of tissue are compared by expression, place and colour: leave out --alike.")
+            raise ValueError("Spots of tissue are compared by expression, place and color: leave out --alike.")
         embed(
             self.adata,
             settings.n_components or N_COMPONENTS,
@@ -71,7 +71,7 @@ class TissueSubject(Subject):
 
         if KEY not in self.adata.uns:
             raise FileError(
-                f"{self.path.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learnt from. Use the .h5ad "
+                f"{self.path.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learned from. Use the .h5ad "
                 "file that gpssl embed or gpssl label wrote with it (-o FILE.h5ad)."
             )
         yield Piece(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, self._cells)
@@ -94,7 +94,7 @@ class TissueSubject(Subject):
         return Target(self.target_name, kind, np.array(values, dtype=object))
 
     def groups(self) -> NDArray[Any] | None:
-        """The column that was named, else blocks of neighbouring spots: neighbours give each other away."""
+        """The column that was named, else blocks of neighboring spots: neighbors give each other away."""
         if self.group is not None:
             return self.adata.obs[self.group].astype(str).to_numpy()
         if self._spatial_key is None:

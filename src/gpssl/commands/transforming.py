@@ -1,4 +1,4 @@
-"""`gpssl transform`: a model that was learnt before, on other rows."""
+"""`gpssl transform`: a model that was learned before, on other rows."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from .examples import Examples
 from .frames import load_dermatology_frame, load_kdd_frame, load_mice_protein_frame
 from .graphs import load_enzymes, load_mutag, load_proteins
 from .spatial import (
-    HER2ST_LABELLED_SECTIONS,
+    HER2ST_LABELED_SECTIONS,
     HER2ST_SECTIONS,
     load_her2st,
     load_pbmc3k,
@@ -32,7 +32,7 @@ from .texts import load_sms_spam, load_splice
 __all__ = [
     "CLASSIFICATION_TABLES",
     "FURTHER_TABLES",
-    "HER2ST_LABELLED_SECTIONS",
+    "HER2ST_LABELED_SECTIONS",
     "HER2ST_SECTIONS",
     "NOISE",
     "QUADRANT_ROWS",

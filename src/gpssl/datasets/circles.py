@@ -23,7 +23,7 @@ def quadrant_circles(rows: tuple[int, int, int, int] = QUADRANT_ROWS, seed: int 
 
 
 def even_circles(n_rows: int, seed: int = 0) -> Rows:
-    """The same circles with rows in all quadrants alike: the paper's labelled rows and test rows (section 3.3.1)."""
+    """The same circles with rows in all quadrants alike: the paper's labeled rows and test rows (section 3.3.1)."""
     rng = np.random.default_rng(seed)
     return _circles(rng.integers(4, size=n_rows), rng)
 

@@ -35,7 +35,7 @@ def load_proteins() -> Examples:
 
 
 def _next_graph(lines: Iterator[Sequence[int]]) -> tuple[Any, str]:
-    """From the line "nodes class" and one line "label neighbours neighbour …" for each node, counted from 0: the graph and its class."""
+    """From the line "nodes class" and one line "label neighbors neighbor …" for each node, counted from 0: the graph and its class."""
     n_nodes, label = next(lines)
     nodes = [next(lines) for _ in range(n_nodes)]
     edges = [(node, other) for node, (_, _, *others) in enumerate(nodes) for other in others]

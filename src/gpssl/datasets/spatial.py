@@ -22,7 +22,7 @@ PBMC68K_REDUCED = "pbmc68k_reduced/10x_pbmc68k_reduced.h5ad"
 
 HER2ST_SECTIONS = ("A1", "B1", "B4", "C1", "C2", "D1", "E1", "F1", "G2", "H1")
 
-HER2ST_LABELLED_SECTIONS = ("A1", "B1", "C1", "D1", "E1", "F1", "G2", "H1")
+HER2ST_LABELED_SECTIONS = ("A1", "B1", "C1", "D1", "E1", "F1", "G2", "H1")
 """Those with pathologists' labels."""
 
 TNBC_SAMPLES = {"396A": "GSM6433617_396A_", "397D": "GSM6433623_397D_"}
@@ -56,7 +56,7 @@ def load_pbmc3k() -> Any:
 def load_pbmc68k_reduced() -> Any:
     """700 blood cells by 765 genes, from the user's folder or from scanpy, which brings it.
 
-    No counts: `X` is scaled, `raw` log-normalised. `obs["bulk_labels"]` has ten types.
+    No counts: `X` is scaled, `raw` log-normalized. `obs["bulk_labels"]` has ten types.
     """
     path = find_file(PBMC68K_REDUCED)
     with warnings.catch_warnings():
@@ -66,7 +66,7 @@ def load_pbmc68k_reduced() -> Any:
 
 
 def load_her2st(section: str = "H1") -> Any:
-    """A section of a HER2-positive breast tumour, with pathologists' labels for eight of the ten: see `gpssl.spatial.read_her2st`.
+    """A section of a HER2-positive breast tumor, with pathologists' labels for eight of the ten: see `gpssl.spatial.read_her2st`.
 
     Sections H1 (613 spots) and G2 (467) have seven classes each. C2 and B4 have an image, and no labels.
     """
@@ -88,7 +88,7 @@ def load_tnbc_visium(sample: Literal["396A", "397D"] = "397D") -> Any:
 
 
 def load_signatures(name: Literal["tnbc", "full"] = "tnbc") -> dict[str, list[str]]:
-    """Marker genes by cell type, from Starfysh: "tnbc" has 30 for each of 5 types in breast tumours, "full" 3 to 71 for each of 25."""
+    """Marker genes by cell type, from Starfysh: "tnbc" has 30 for each of 5 types in breast tumors, "full" 3 to 71 for each of 25."""
     if name not in SIGNATURES:
         raise ValueError(f"There are no signatures {name!r}; there are {', '.join(SIGNATURES)}.")
     file = read_lines(SIGNATURES[name])

@@ -81,7 +81,7 @@ def load_mice_protein() -> Table:
     """Protein levels in the cortex of mice: 1,080 rows of 77 proteins, 1,396 values missing; eight classes.
 
     The rows are 15 replicates of each of 72 mice, and `groups` says which mouse a row is of. A random split puts replicates of the same
-    mouse on both sides, where they are easily recognised: its accuracies are far too good. Splits by mouse (scikit-learn's
+    mouse on both sides, where they are easily recognized: its accuracies are far too good. Splits by mouse (scikit-learn's
     `GroupKFold`, `GroupShuffleSplit`, `StratifiedGroupKFold`) are the honest ones; random splits are for comparison with papers that
     used them.
     """

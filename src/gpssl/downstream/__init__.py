@@ -1,4 +1,4 @@
-"""From representations to predictions: classifiers and regressors marginalised over drawn functions, and heads for them."""
+"""From representations to predictions: classifiers and regressors marginalized over drawn functions, and heads for them."""
 
 from .classifier import MarginalizedClassifier
 from .linear import BayesianLinearRegression

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ..callbacks import fitting
 from ..validation import unchanged_on_failure
 from .clones import fit_classifiers
-from .labels import check_at_least_two, find_class_labels, labelled_rows
+from .labels import check_at_least_two, find_class_labels, labeled_rows
 from .logistic import BayesianLogisticRegression
 from .marginal import Marginalized, Uncertainty
 
@@ -22,9 +22,9 @@ Array = NDArray[np.float64]
 
 
 class MarginalizedClassifier(ClassifierMixin, Marginalized):
-    """A classifier on top of a representation, marginalised over the representation's posterior.
+    """A classifier on top of a representation, marginalized over the representation's posterior.
 
-    Each of S draws is one function. Evaluated at the labelled rows it trains a head of its own; evaluated at new rows it gives that head's
+    Each of S draws is one function. Evaluated at the labeled rows it trains a head of its own; evaluated at new rows it gives that head's
     probabilities. Predictions are the average over draws:
 
         p(y | x) = (1/S) Σ_s p_head_s(y | f_s(x)),   f_s drawn from the posterior over representations       ("GPSSL-full")
@@ -39,7 +39,7 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
     ----------
     representation
         An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. One that was
-        fitted before, to other unlabelled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
+        fitted before, to other unlabeled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
     head
         Any classifier with `predict_proba`, by default `BayesianLogisticRegression()`. Heads of `gpssl.downstream` are trained for
         all draws at once; of others, each draw gets a clone.
@@ -63,7 +63,7 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         The drawn functions, where there are any.
     heads_
         All draws' heads.
-    n_labelled_
+    n_labeled_
         Rows that trained the heads.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
@@ -76,12 +76,12 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> few = np.where(np.arange(len(y)) < 50, y, -1)
     >>> clf = MarginalizedClassifier(GPSSL(5), random_state=0).fit(X, few)
-    >>> clf.n_labelled_, clf.predict_proba(X).shape, clf.predict_proba_std(X).shape
+    >>> clf.n_labeled_, clf.predict_proba(X).shape, clf.predict_proba_std(X).shape
     (50, (569, 2), (569, 2))
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MarginalizedClassifier:
-        """Fit the representation to all rows and the heads to the labelled ones.
+        """Fit the representation to all rows and the heads to the labeled ones.
 
         Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
         requested them.
@@ -135,7 +135,7 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         """Entropy of the prediction, in nats, and its two parts. [n] each
 
         total H(p̄), head (1/S) Σ_s H(p_s), representation H(p̄) − (1/S) Σ_s H(p_s): the mutual information of the label and the
-        representation, which more unlabelled rows can reduce.
+        representation, which more unlabeled rows can reduce.
         """
         check_is_fitted(self)
         total, head = [], []
@@ -149,7 +149,7 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, at the rows that have a label."""
         check_consistent_length(X, y, sample_weight)
-        labels = labelled_rows(y)
+        labels = labeled_rows(y)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
         return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
 

@@ -97,7 +97,7 @@ def _held_out_noise(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_
     folds = _folds_by_content(Z[0])
     if folds.max() == 0:
         raise ValueError(
-            f"n_samples=1: a single labelled row does not tell the noise around the predictions of {type(head).__name__}. Label more rows."
+            f"n_samples=1: a single labeled row does not tell the noise around the predictions of {type(head).__name__}. Label more rows."
         )
     squares = np.zeros(len(y))
     for fold in np.unique(folds):

@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
-UNLABELLED = -1
+UNLABELED = -1
 """The mark of a row without a label, where labels are whole numbers; elsewhere it is None or NaN."""
 
 
-class LabelledRows(NamedTuple):
-    """The labelled rows of a table."""
+class LabeledRows(NamedTuple):
+    """The labeled rows of a table."""
 
     rows: NDArray[np.intp]
-    """Where they are. [n labelled]"""
+    """Where they are. [n labeled]"""
     values: NDArray[Any]
-    """Their labels. [n labelled]"""
+    """Their labels. [n labeled]"""
 
 
 class Encoded(NamedTuple):
@@ -34,39 +34,39 @@ class Encoded(NamedTuple):
     """The rows of positive weight. [n used]"""
 
 
-def find_class_labels(y: Any) -> LabelledRows:
+def find_class_labels(y: Any) -> LabeledRows:
     """The rows with a label: neither None nor NaN nor, where labels are whole numbers, −1."""
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
     labels = _labels_of_rows(y)
     if len(labels.rows) == 0:
         raise ValueError(
-            "No row has a label: all are marked as unlabelled (-1 for whole numbers, None or NaN otherwise). Give at least one label per "
-            "class; to learn from unlabelled rows alone, fit the representation by itself."
+            "No row has a label: all are marked as unlabeled (-1 for whole numbers, None or NaN otherwise). Give at least one label per "
+            "class; to learn from unlabeled rows alone, fit the representation by itself."
         )
     _refuse_minus_one_as_a_class(labels, _num_samples(y))
     _check_classes(labels.values)
     return labels
 
 
-def labelled_rows(y: Any) -> LabelledRows:
+def labeled_rows(y: Any) -> LabeledRows:
     """The same for rows to be scored or shown, where there need not be several classes."""
     labels = _labels_of_rows(y)
     if len(labels.rows) == 0:
-        raise ValueError("No row has a label: all are marked as unlabelled (-1 for whole numbers, None or NaN otherwise).")
+        raise ValueError("No row has a label: all are marked as unlabeled (-1 for whole numbers, None or NaN otherwise).")
     return labels
 
 
-def _labels_of_rows(y: Any) -> LabelledRows:
+def _labels_of_rows(y: Any) -> LabeledRows:
     values = as_labels(y)
     rows = np.flatnonzero(~missing(values))
     labels = _tidy(values[rows])
     if _are_whole_numbers(labels):
-        rows, labels = rows[labels != UNLABELLED], labels[labels != UNLABELLED]
-    return LabelledRows(rows, labels)
+        rows, labels = rows[labels != UNLABELED], labels[labels != UNLABELED]
+    return LabeledRows(rows, labels)
 
 
-def find_targets(y: Any) -> LabelledRows:
+def find_targets(y: Any) -> LabeledRows:
     """The rows with a number to predict: those that are not NaN."""
     if y is None:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
@@ -74,8 +74,8 @@ def find_targets(y: Any) -> LabelledRows:
     values = check_array(values, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
     rows = np.flatnonzero(~np.isnan(values))
     if len(rows) == 0:
-        raise ValueError("No row has a target: all of y is NaN, which marks unlabelled rows. Give some rows a number.")
-    return LabelledRows(rows, values[rows])
+        raise ValueError("No row has a target: all of y is NaN, which marks unlabeled rows. Give some rows a number.")
+    return LabeledRows(rows, values[rows])
 
 
 def encode_classes(y: Any, weight: NDArray[np.float64]) -> Encoded:
@@ -99,7 +99,7 @@ def check_at_least_two(classes: NDArray[Any]) -> None:
     """A sentence for a single class."""
     if len(classes) < 2:
         raise ValueError(
-            f"The labelled rows, but for those of sample_weight zero, have only one class, {classes.tolist()[0]!r}: a classifier needs at "
+            f"The labeled rows, but for those of sample_weight zero, have only one class, {classes.tolist()[0]!r}: a classifier needs at "
             "least two. Label some rows of another class."
         )
 
@@ -146,8 +146,8 @@ def _are_whole_numbers(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "iu"
 
 
-def _refuse_minus_one_as_a_class(labels: LabelledRows, n_rows: int) -> None:
-    """Labels −1 and 1 alone are likely two classes; to take −1 for "unlabelled" would be a silent guess."""
+def _refuse_minus_one_as_a_class(labels: LabeledRows, n_rows: int) -> None:
+    """Labels −1 and 1 alone are likely two classes; to take −1 for "unlabeled" would be a silent guess."""
     if len(labels.rows) < n_rows and _are_whole_numbers(labels.values) and np.all(labels.values == 1):
         raise ValueError(
             "y has no class but 1 besides -1. Here -1 marks a row without a label, which leaves a single class. If -1 is a class of yours, "

@@ -68,12 +68,12 @@ class Labels:
 
 @dataclass(frozen=True)
 class Laplace:
-    """N(v; mean, Λ⁻¹) for each of S draws: the weights v [K − 1, J + 1] of the contrasts for centred features, the intercept last.
+    """N(v; mean, Λ⁻¹) for each of S draws: the weights v [K − 1, J + 1] of the contrasts for centered features, the intercept last.
 
     Adding the same number to all logits changes no probability, so that W = H v with W [K, J + 1] loses nothing: a prior N(0, I / α) on W
     is the prior N(0, I / α) on v.
 
-    The posterior of a logistic regression leans away from zero, so that its mean lies beyond its mode. Laplace's approximation, centred
+    The posterior of a logistic regression leans away from zero, so that its mean lies beyond its mode. Laplace's approximation, centered
     at the mode, is too timid; the mean is used, to the next order in 1/n (see `_Newton`).
     """
 
@@ -240,7 +240,7 @@ class _Newton:
         self.v, self.loss, self.proba = v, loss, proba
 
     def _find_precision(self, gradient: Array, hessian: Array) -> Array:
-        """Move each α towards the fixed point of the quadratic that Newton's step minimises; by how much log α moved. [S]"""
+        """Move each α towards the fixed point of the quadratic that Newton's step minimizes; by how much log α moved. [S]"""
         inverse = np.asarray(np.linalg.inv(self._with_prior(hessian)), dtype=np.float64)
         total = gradient + self._prior() * self.v
         minimum = self.v - (inverse @ total.reshape(len(total), -1, 1)).reshape(self.v.shape)

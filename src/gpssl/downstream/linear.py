@@ -37,7 +37,7 @@ class LinearHeads:
     covariance: Array
     """Posterior covariance of w. [S, J, J]"""
     intercept_variance: Array
-    """Posterior variance of the value at the centre. [S]"""
+    """Posterior variance of the value at the center. [S]"""
     noise_variance: Array
     """[S]"""
     prior_precision: Array
@@ -48,20 +48,20 @@ class LinearHeads:
 
         mean = b + wᵀ(z − z̄),   variance = noise + Var b + (z − z̄)ᵀ Cov(w) (z − z̄)
         """
-        centred = Z - self.center[:, None, :]
-        mean = self.intercept + (centred @ self.coefficients[:, :, None])[:, :, 0]
-        of_weights = ((centred @ self.covariance) * centred).sum(axis=2)
+        centered = Z - self.center[:, None, :]
+        mean = self.intercept + (centered @ self.coefficients[:, :, None])[:, :, 0]
+        of_weights = ((centered @ self.covariance) * centered).sum(axis=2)
         return mean, np.sqrt((self.noise_variance + self.intercept_variance)[:, None] + of_weights)
 
 
 class BayesianLinearRegression(RegressorMixin, BaseEstimator):
-    """Linear regression with a Gaussian prior on the weights; prior precision and noise maximise the evidence.
+    """Linear regression with a Gaussian prior on the weights; prior precision and noise maximize the evidence.
 
-    y = b + wᵀx + N(0, 1/β),  w ~ N(0, I/α),  b with a flat prior. With λ = α/β and centred X and y of total weight n,
+    y = b + wᵀx + N(0, 1/β),  w ~ N(0, I/α),  b with a flat prior. With λ = α/β and centered X and y of total weight n,
 
         log p(y | λ) = −½ log|I + XXᵀ/λ| − ½(n − 1) log R(λ) + constant,   R = yᵀ(I + XXᵀ/λ)⁻¹y
 
-    is maximised over λ (with a prior on log λ four decades wide, for rows that tell nothing about it), by a singular value decomposition, a
+    is maximized over λ (with a prior on log λ four decades wide, for rows that tell nothing about it), by a singular value decomposition, a
     grid and golden sections. 1/β is its posterior mean for the prior β⁻¹, which is R / (n − 3): with few rows the noise may well be larger
     than it looks. (With three rows or fewer that mean is infinite, and R stands for it.)
 
@@ -106,10 +106,10 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         scale = float(np.sqrt(weight @ (y - intercept) ** 2 / total)) or abs(intercept) or 1.0
         center = weight @ Z / total
         eye = np.eye(Z.shape[2])
-        centred = Z - center[:, None, :]
+        centered = Z - center[:, None, :]
         target = (y - intercept) / scale
         root = np.sqrt(weight)
-        left, singular, right = np.linalg.svd(centred * root[:, None], full_matrices=False)
+        left, singular, right = np.linalg.svd(centered * root[:, None], full_matrices=False)
         projections = (left.swapaxes(1, 2) @ (root * target)[:, None])[:, :, 0]
         unexplained = root * target - (left @ projections[:, :, None])[:, :, 0]
         problem = _Evidence(singular**2, projections, (unexplained**2).sum(axis=1), max(total - 1, 1.0))

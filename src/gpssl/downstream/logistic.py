@@ -71,8 +71,8 @@ class LogisticHeads:
 
         def fill(draws: slice) -> None:
             for rows in some_rows:
-                centred = Z[draws, rows] - self.posterior.center[draws, None]
-                out[draws, rows] = predict(draws, np.concatenate([centred, np.ones((*centred.shape[:2], 1))], axis=2))
+                centered = Z[draws, rows] - self.posterior.center[draws, None]
+                out[draws, rows] = predict(draws, np.concatenate([centered, np.ones((*centered.shape[:2], 1))], axis=2))
 
         map_on_threads(fill, blocks_of_draws(n_draws, numbers_per_row * min(n_rows, some_rows[0].stop if some_rows else 1)))
         return out
@@ -128,7 +128,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
     """Multinomial logistic regression with a Gaussian prior on the weights, by Laplace's approximation with a corrected mean.
 
     p(y = k | x) = softmax(W (x − x̄, 1))_k,  W [K, J + 1] ~ N(0, I / α), the last column (the intercepts) ~ N(0, 100). The posterior is
-    approximated by a Gaussian q: curvature at the mode, centred at the mean to the next order. α is found from the evidence, or given.
+    approximated by a Gaussian q: curvature at the mode, centered at the mean to the next order. α is found from the evidence, or given.
     Probabilities integrate over q, and so are less sure where few labels were seen.
 
     As a head of `MarginalizedClassifier` it is trained for all draws at once.
@@ -189,7 +189,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLogisticRegression:
-        """Learn from labelled rows. Weight 2 is the row twice."""
+        """Learn from labeled rows. Weight 2 is the row twice."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         self.heads_ = self.fit_draws(X[None], y, sample_weight)
         self.classes_ = self.heads_.classes

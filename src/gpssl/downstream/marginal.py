@@ -21,7 +21,7 @@ from ..estimator import GPSSL
 from ..rows import row_blocks
 from ..sources import is_lazy
 from ..validation import check_number, check_weights
-from .labels import LabelledRows
+from .labels import LabeledRows
 
 Array = NDArray[np.float64]
 
@@ -65,25 +65,25 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         self,
         X: Any,
         y: Any,
-        labels: LabelledRows,
+        labels: LabeledRows,
         sample_weight: Any,
         params: Mapping[str, Any],
         fit_clones: Callable[..., Any],
         task: Task,
     ) -> None:
-        """Representation from all rows, heads from the labelled ones: all draws at once where the head can, in clones where it cannot."""
+        """Representation from all rows, heads from the labeled ones: all draws at once where the head can, in clones where it cannot."""
         X, head = as_indexable(X, y), self._head()
         shared = self._share_params(X, labels.rows, head, sample_weight, params)
-        values = labels.values[np.isin(labels.rows, shared.labelled)]
+        values = labels.values[np.isin(labels.rows, shared.labeled)]
         self._check_labels(values)
-        Z = self._fit_representation(X, shared.labelled, shared.representation, task)
+        Z = self._fit_representation(X, shared.labeled, shared.representation, task)
         head = self._seeded_head(head)
         with task.subtask("heads"):
             if hasattr(head, "fit_draws"):
                 self.heads_ = head.fit_draws(Z, values, **shared.head)
             else:
                 self.heads_ = fit_clones(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
-        self.n_labelled_ = len(values)
+        self.n_labeled_ = len(values)
 
     def _head(self) -> Any:
         raise NotImplementedError
@@ -104,8 +104,8 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
     def _representation(self) -> Any:
         return GPSSL() if self.representation is None else self.representation
 
-    def _fit_representation(self, X: Any, labelled: NDArray[np.intp], params: Mapping[str, Any], task: Task) -> Array:
-        """Fit the representation to all rows, and evaluate it at the labelled ones. [S, n labelled, J]"""
+    def _fit_representation(self, X: Any, labeled: NDArray[np.intp], params: Mapping[str, Any], task: Task) -> Array:
+        """Fit the representation to all rows, and evaluate it at the labeled ones. [S, n labeled, J]"""
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         representation = seeded(clone(self._representation()), random_state)
         with task.fit_of(representation, "representation"):
@@ -116,11 +116,11 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
             if hasattr(self.representation_, name):
                 setattr(self, name, getattr(self.representation_, name))
         if self.n_draws is None:
-            return self._represent(_safe_indexing(X, labelled))
+            return self._represent(_safe_indexing(X, labeled))
         seed = None if random_state is None else random_state.randint(2**31 - 1)
         self.functions_ = self.representation_.draw_functions(int(self.n_draws), random_state=seed)
-        # At the labelled rows jointly: each function trains its head there, and new rows are drawn given these.
-        Z = self.functions_(_safe_indexing(X, labelled))
+        # At the labeled rows jointly: each function trains its head there, and new rows are drawn given these.
+        Z = self.functions_(_safe_indexing(X, labeled))
         if hasattr(self.functions_, "settle"):
             self.functions_.settle()
         return Z
@@ -129,8 +129,8 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         """A clone of the head, with a seed where it has none: all draws' heads start alike."""
         return seeded(clone(head), None if self.random_state is None else check_random_state(self.random_state))
 
-    def _share_params(self, X: Any, labelled: NDArray[np.intp], head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
-        """Weights and other metadata for the representation (all rows) and the head (labelled rows of positive weight)."""
+    def _share_params(self, X: Any, labeled: NDArray[np.intp], head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
+        """Weights and other metadata for the representation (all rows) and the head (labeled rows of positive weight)."""
         weights = {} if sample_weight is None else {"sample_weight": check_weights(sample_weight, _num_samples(X))}
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **weights, **params)
@@ -141,8 +141,8 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
                 _check_takes_weights(estimator)
             for_representation, for_head = {} if frozen else weights, {**weights, **params}
         if for_head.get("sample_weight") is not None:
-            labelled = labelled[np.asarray(for_head["sample_weight"])[labelled] > 0]
-        return SharedParams(for_representation, _check_method_params(X, for_head, indices=labelled), labelled)
+            labeled = labeled[np.asarray(for_head["sample_weight"])[labeled] > 0]
+        return SharedParams(for_representation, _check_method_params(X, for_head, indices=labeled), labeled)
 
     # Features of rows
 
@@ -183,8 +183,8 @@ class SharedParams(NamedTuple):
 
     representation: dict[str, Any]
     head: dict[str, Any]
-    labelled: NDArray[np.intp]
-    """The labelled rows that train the head."""
+    labeled: NDArray[np.intp]
+    """The labeled rows that train the head."""
 
 
 def as_indexable(X: Any, y: Any) -> Any:
@@ -199,7 +199,7 @@ def in_memory(X: Any) -> Any:
     if is_lazy(X) and not isinstance(X, np.memmap):
         raise TypeError(
             f"Heads need rows in memory, got {type(X).__name__}. Fit the representation to all rows, ssl = GPSSL().fit(X), then the heads "
-            "to the labelled ones, with sklearn.frozen.FrozenEstimator(ssl) as representation; predict batch by batch."
+            "to the labeled ones, with sklearn.frozen.FrozenEstimator(ssl) as representation; predict batch by batch."
         )
     (X,) = indexable(X)
     return X

@@ -65,7 +65,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
 
     Adam, on all training rows at a time, lowers
 
-        Σ_n w_n (−log p(y_n | x_n)) / Σ_n w_n + (λ/2) (‖A‖² + ‖B‖²)        x standardised; A, B: the weights without the biases
+        Σ_n w_n (−log p(y_n | x_n)) / Σ_n w_n + (λ/2) (‖A‖² + ‖B‖²)        x standardized; A, B: the weights without the biases
 
     and the parameters with the lowest cross-entropy on rows held out are kept. Which rows are held out depends on their content, not on
     their order, and weight 2 is the row twice. Training needs PyTorch: pip install "gpssl[nn]".
@@ -87,7 +87,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     perceptrons_
-        What was learnt, as the case of a single draw.
+        What was learned, as the case of a single draw.
     classes_, n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     """
@@ -155,12 +155,12 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
     def _train(self, rows: Rows, classes: NDArray[Any], seed: int) -> Perceptrons:
         n_draws, n_rows, n_features = rows.inputs.shape
         shapes = ((n_features + 1, int(self.hidden_units)), (int(self.hidden_units) + 1, len(classes)))
-        center, scale = _standardisation(rows)
+        center, scale = _standardization(rows)
 
         def train(group: slice) -> tuple[Array, Array, NDArray[np.int64]]:
             start = np.stack([_initial_parameters(shapes, (seed, draw)) for draw in range(group.start, group.stop)])
             inputs = (rows.inputs[group] - center[group]) / scale[group]
-            return self._minimise(Network(inputs, rows, start, shapes, float(self.weight_decay)))
+            return self._minimize(Network(inputs, rows, start, shapes, float(self.weight_decay)))
 
         n_groups = 2 * math.ceil(n_draws * n_rows * self.hidden_units / (2 * NUMBERS_AT_ONCE))  # even, as most numbers of cores are
         with torch_on_one_thread():
@@ -171,7 +171,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
         weights = hidden[:, :-1] / scale.swapaxes(1, 2)
         return Perceptrons(classes, weights, hidden[:, -1:] - center @ weights, output[:, :-1], output[:, -1:], losses, epochs)
 
-    def _minimise(self, network: Network) -> tuple[Array, Array, NDArray[np.int64]]:
+    def _minimize(self, network: Network) -> tuple[Array, Array, NDArray[np.int64]]:
         """The best parameters of each draw, their loss and their epoch. A draw that runs out of patience leaves the network."""
         best = network.parameters.numpy().astype(np.float64)
         lowest, epochs, draws = np.full(len(best), np.inf), np.zeros(len(best), np.int64), np.arange(len(best))
@@ -191,7 +191,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
 
 
 class Rows(NamedTuple):
-    """Labelled rows, each once, in an order that depends on their content alone; the training weight of those held out is zero."""
+    """Labeled rows, each once, in an order that depends on their content alone; the training weight of those held out is zero."""
 
     inputs: Array
     labels: NDArray[np.intp]
@@ -212,7 +212,7 @@ def arrange_rows(Z: Array, labels: NDArray[np.intp], weight: Array, validation_f
     return Rows(Z[:, first], labels, training / training.sum(), validation / validation.sum())
 
 
-def _standardisation(rows: Rows) -> tuple[Array, Array]:
+def _standardization(rows: Rows) -> tuple[Array, Array]:
     """Mean and standard deviation of each input over the training rows; of a constant, one for the latter. [S, 1, J]"""
     center = (rows.training_weight @ rows.inputs)[:, None]
     deviation = np.sqrt(rows.training_weight @ (rows.inputs - center) ** 2)[:, None]

@@ -27,7 +27,7 @@ BISECTIONS = 45
 
 
 class MarginalizedRegressor(RegressorMixin, Marginalized):
-    """A regressor on top of a representation, marginalised over the representation's posterior.
+    """A regressor on top of a representation, marginalized over the representation's posterior.
 
     Each of S draws is one function with a head of its own, which predicts N(μ_s(x), σ_s²(x)). The prediction is their mixture:
 
@@ -39,7 +39,7 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
     ----------
     representation
         An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. One that was
-        fitted before, to other unlabelled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
+        fitted before, to other unlabeled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
     head
         Any regressor, by default `BayesianLinearRegression()`, which is trained for all draws at once. Of others each draw gets a clone;
         where their `predict` does not return a standard deviation (which should include the noise, as `BayesianRidge`'s does), σ is the
@@ -62,7 +62,7 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
         The drawn functions, where there are any.
     heads_
         All draws' heads.
-    n_labelled_
+    n_labeled_
         Rows that trained the heads.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
@@ -141,7 +141,7 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         # The tag is about a table with one informative column among ten of equal size, which no representation of fewer dimensions that was
-        # learnt without targets has a reason to keep.
+        # learned without targets has a reason to keep.
         tags.regressor_tags.poor_score = True
         return tags
 

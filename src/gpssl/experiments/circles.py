@@ -1,6 +1,6 @@
 """The paper's circles: what the representations look like (section 3.2), and what they are worth in decisions (section 3.3.1).
 
-450 unlabelled rows in three of four quadrants train the representation; settings are chosen by 50 labelled rows from the same
+450 unlabeled rows in three of four quadrants train the representation; settings are chosen by 50 labeled rows from the same
 quadrants. The final head, a Bayesian logistic regression, is trained on 50 rows from all quadrants and predicts 500.
 """
 
@@ -21,8 +21,8 @@ from .figures import average_curve, plot_classes, save
 from .ledger import Record, Task
 from .methods import CIRCLES, METHODS, QUICK, models
 from .plan import Plan
-from .protocol import Learnt, by_likelihood, learn, probabilities_of, score_classification
-from .splits import LabelledRows, Split, split_seed
+from .protocol import Learned, by_likelihood, learn, probabilities_of, score_classification
+from .splits import LabeledRows, Split, split_seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 VALIDATION_ROWS = (30, 10, 10, 0)
-N_LABELLED, N_TEST = 50, 500
+N_LABELED, N_TEST = 50, 500
 HALF_WIDTH = 2.0
 PICTURED = ("GPSSL-mean", "GPSSL-full", "kernel PCA", "VICReg", "GP-prior")
 """The paper's four methods, and the prior."""
@@ -47,26 +47,26 @@ def tasks(plan: Plan) -> list[Task]:
 def sample(number: int, plan: Plan) -> Split:
     """One sample of the circles."""
     seed = split_seed(plan.seed, number)
-    unlabelled, _ = quadrant_circles(seed=seed)
-    validation = LabelledRows(*quadrant_circles(VALIDATION_ROWS, seed=seed + 1))
-    labelled, test = (LabelledRows(*even_circles(n, seed=seed + 2 + i)) for i, n in enumerate((N_LABELLED, N_TEST)))
-    return Split(unlabelled, validation, labelled, test, seed)
+    unlabeled, _ = quadrant_circles(seed=seed)
+    validation = LabeledRows(*quadrant_circles(VALIDATION_ROWS, seed=seed + 1))
+    labeled, test = (LabeledRows(*even_circles(n, seed=seed + 2 + i)) for i, n in enumerate((N_LABELED, N_TEST)))
+    return Split(unlabeled, validation, labeled, test, seed)
 
 
-def _learn(method: str, split: Split, plan: Plan) -> Learnt:
+def _learn(method: str, split: Split, plan: Plan) -> Learned:
     grids = QUICK if plan.quick else CIRCLES
-    (learnt,) = learn(models(method, split.unlabelled, grids, split.seed, head=BayesianLogisticRegression()), split, by_likelihood)
-    return learnt
+    (learned,) = learn(models(method, split.unlabeled, grids, split.seed, head=BayesianLogisticRegression()), split, by_likelihood)
+    return learned
 
 
 def run(task: Task, plan: Plan) -> Record:
     """Learn and predict."""
     split = sample(task.split, plan)
-    learnt = _learn(task.method, split, plan)
-    proba = probabilities_of(learnt.estimator, split.test.X, CLASSES)
+    learned = _learn(task.method, split, plan)
+    proba = probabilities_of(learned.estimator, split.test.X, CLASSES)
     return {
         "scores": score_classification(split.test.y, proba, CLASSES),
-        "settings": learnt.settings,
+        "settings": learned.settings,
         "certainty": proba.max(axis=1).round(6).tolist(),
         "right": (proba.argmax(axis=1) == split.test.y).astype(int).tolist(),
     }
@@ -86,23 +86,23 @@ def report(records: Sequence[Record]) -> dict[str, str]:
 def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
     """The figures of sections 3.2 and 3.3.1 on the first sample; the risk–coverage curve is the average over samples."""
     split = sample(0, plan)
-    learnt = {method: _learn(method, split, plan).estimator for method in PICTURED}
+    learned = {method: _learn(method, split, plan).estimator for method in PICTURED}
     pictures = {"circles_data": _data(split)}
-    representations = {name: learnt[name].representation_ for name in ("GPSSL-mean", "kernel PCA", "VICReg")}
+    representations = {name: learned[name].representation_ for name in ("GPSSL-mean", "kernel PCA", "VICReg")}
     for name, representation in representations.items():
         short = name.lower().replace(" ", "_").replace("-mean", "")
-        pictures |= _maps(short, representation, split.unlabelled)
+        pictures |= _maps(short, representation, split.unlabeled)
     grid = Grid.between((-3, -3), (3, 3), n_points=61)
-    pictures["circles_probabilities"] = plot_probabilities(learnt, *split.labelled, grid=grid)[0, 0]
+    pictures["circles_probabilities"] = plot_probabilities(learned, *split.labeled, grid=grid)[0, 0]
     curves = {name: average_curve([record for record in records if record["method"] == name]) for name in PICTURED}
     pictures["circles_risk_coverage"] = plot_risk_coverage(curves)
     return save(pictures, folder)
 
 
 def _data(split: Split) -> Axes:
-    """The rows that train the representation, and the labelled rows and test rows of the task."""
+    """The rows that train the representation, and the labeled rows and test rows of the task."""
     _, circle = quadrant_circles(seed=split.seed)
-    panels = {"unlabelled rows": (split.unlabelled, circle), "labelled rows": split.labelled, "test rows": split.test}
+    panels = {"unlabeled rows": (split.unlabeled, circle), "labeled rows": split.labeled, "test rows": split.test}
     return plot_classes(panels)[0]
 
 

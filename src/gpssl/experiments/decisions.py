@@ -24,7 +24,7 @@ from .splits import split_seed
 
 DATA = "breast_cancer"
 METHODS = ("Original", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP-prior", "supervised GP")
-N_ROWS, N_LABELLED, N_CALIBRATION = 219, 60, 200
+N_ROWS, N_LABELED, N_CALIBRATION = 219, 60, 200
 MAX_RISK, CONFIDENCE = 0.05, 0.95
 
 
@@ -39,10 +39,10 @@ def run(task: Task, plan: Plan) -> Record:
     source = load_breast_cancer()
     rows, calibration, test = np.split(np.random.default_rng(seed).permutation(len(source.y)), np.cumsum([N_ROWS, N_CALIBRATION]))
     X, y = StandardScaler().fit(source.X[rows]).transform(source.X), source.y
-    labelled = rows[:N_LABELLED]
+    labeled = rows[:N_LABELED]
     grids = Grids(neighborhoods=(10,), temperatures=("auto",))
     (model,) = models(task.method, X[rows], grids, seed, head=BayesianLogisticRegression())
-    classifier = model.estimator.fit(X[labelled], y[labelled])
+    classifier = model.estimator.fit(X[labeled], y[labeled])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "No threshold holds")  # counted in the table
         proba = classifier.predict_proba(X[calibration])

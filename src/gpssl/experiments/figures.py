@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..plots.classes import group_by_class
-from ..plots.figures import GREY, frame, new_figure, style_of
+from ..plots.figures import GRAY, frame, new_figure, style_of
 from ..selective import RiskCoverageCurve, risk_coverage_curve_from_losses
 from .ledger import Record
 from .statistics import Estimate
@@ -57,13 +57,13 @@ def average_curve(records: Sequence[Record]) -> RiskCoverageCurve:
 
 
 def plot_classes(panels: Mapping[str, tuple[Array, NDArray[Any]]], wrong: Mapping[str, NDArray[np.bool_]] | None = None) -> NDArray[Any]:
-    """Rows in the plane, by name of the panel, coloured by class; rows without a label are grey, wrong predictions ringed. Axes [panels]"""
+    """Rows in the plane, by name of the panel, colored by class; rows without a label are gray, wrong predictions ringed. Axes [panels]"""
     axes = _panels(len(panels))
     names = sorted({str(label) for _, y in panels.values() for label in y if label is not None})
     for ax, (title, (X, y)) in zip(axes, panels.items(), strict=False):
-        unlabelled = np.array([label is None for label in y])
-        ax.scatter(*X[unlabelled].T, s=7, color=GREY, linewidths=0)
-        for group in [] if unlabelled.all() else group_by_class(y, len(X)):
+        unlabeled = np.array([label is None for label in y])
+        ax.scatter(*X[unlabeled].T, s=7, color=GRAY, linewidths=0)
+        for group in [] if unlabeled.all() else group_by_class(y, len(X)):
             style = style_of(names.index(group.name))
             ax.scatter(*X[group.rows].T, s=12, color=style.color, marker=style.marker, linewidths=0, label=group.name)
         if wrong is not None and title in wrong:

@@ -43,7 +43,7 @@ def budget_of(plan: Plan, seed: int) -> Budget:
 def classifier_with(
     variant: Variant, kernel: Kernel, rows: Any, budget: Budget, n_components: int = N_COMPONENTS
 ) -> MarginalizedClassifier:
-    """Heads still to be trained, on a representation with this kernel that was fitted to unlabelled rows."""
+    """Heads still to be trained, on a representation with this kernel that was fitted to unlabeled rows."""
     representation: GPSSL | GPPrior
     if variant == "GP-prior":
         representation = GPPrior(n_components, kernel=kernel, random_state=budget.seed)

@@ -39,13 +39,13 @@ from ..kernels.documents import default_vectorizer
 from .kernel_methods import Budget, KernelMachine, Variant, classifier_with
 
 Method = Callable[[Any, Budget], Any]
-"""From unlabelled rows to a classifier whose `fit` takes the labelled ones."""
+"""From unlabeled rows to a classifier whose `fit` takes the labeled ones."""
 
 WEISFEILER_LEHMAN = WeisfeilerLehmanKernel(3)
 
 
 def on_numbers(transformer: Callable[[], Any], classifier: Callable[[], Any]) -> Method:
-    """A classifier after steps that are fitted to the unlabelled rows."""
+    """A classifier after steps that are fitted to the unlabeled rows."""
 
     def build(rows: Any, _budget: Budget) -> Any:
         return make_pipeline(FrozenEstimator(transformer().fit(rows)), classifier())
@@ -59,16 +59,16 @@ def with_kernel(
     transformer: Callable[[], Any] | None = None,
     variants: Sequence[Variant] = ("GPSSL-full", "GPSSL-mean", "GP-prior"),
 ) -> dict[str, Method]:
-    """GPSSL, its mean and its prior with the kernel for these rows, after steps that are fitted to the unlabelled rows."""
+    """GPSSL, its mean and its prior with the kernel for these rows, after steps that are fitted to the unlabeled rows."""
     return {f"{variant}, {name}": partial(_with_kernel, variant, kernel, transformer) for variant in variants}
 
 
-def with_neighbours(name: str, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None = None) -> dict[str, Method]:
-    """GPSSL and its prior with diffusion among the neighbours that a kernel finds."""
-    return with_kernel(f"{name}, neighbours", partial(_among_neighbours, kernel), transformer, ("GPSSL-full", "GP-prior"))
+def with_neighbors(name: str, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None = None) -> dict[str, Method]:
+    """GPSSL and its prior with diffusion among the neighbors that a kernel finds."""
+    return with_kernel(f"{name}, neighbors", partial(_among_neighbors, kernel), transformer, ("GPSSL-full", "GP-prior"))
 
 
-def _among_neighbours(kernel: Callable[[Any], Kernel], rows: Any) -> Kernel:
+def _among_neighbors(kernel: Callable[[Any], Kernel], rows: Any) -> Kernel:
     return NeighborDiffusion(kernel=kernel(rows))
 
 
@@ -112,7 +112,7 @@ def _letters_one_hot() -> Any:
     return make_pipeline(_letters(), OneHotEncoder(handle_unknown="ignore"))
 
 
-def _standardised() -> Any:
+def _standardized() -> Any:
     """Missing cells become means."""
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
 
@@ -122,7 +122,7 @@ def _as_floats(frame: Any) -> Any:
 
 
 def _grades_as_numbers() -> Any:
-    return make_pipeline(FunctionTransformer(_as_floats), _standardised())
+    return make_pipeline(FunctionTransformer(_as_floats), _standardized())
 
 
 def _mixed_one_hot() -> Any:
@@ -141,7 +141,7 @@ MESSAGES: dict[str, Method] = {
     "TF–IDF + logistic regression, balanced": on_numbers(TfidfVectorizer, _logistic(class_weight="balanced")),
     "words and signs + logistic regression, balanced": on_numbers(default_vectorizer, _logistic(class_weight="balanced")),
     **with_kernel("TF–IDF", always(TfidfKernel())),
-    **with_neighbours("TF–IDF", always(TfidfKernel())),
+    **with_neighbors("TF–IDF", always(TfidfKernel())),
     **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full", "GP-prior")),
     **with_kernel("subsequences", always(SubsequenceKernel(3, 0.5, 5))),
 }
@@ -149,7 +149,7 @@ MESSAGES: dict[str, Method] = {
 SEQUENCES: dict[str, Method] = {
     "one-hot + logistic regression": on_numbers(_letters_one_hot, _logistic()),
     **with_kernel("positions", always(CategoryKernel()), _letters),
-    **with_neighbours("positions", always(CategoryKernel()), _letters),
+    **with_neighbors("positions", always(CategoryKernel()), _letters),
     **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full", "GP-prior")),
     **with_kernel("mismatches", always(MismatchKernel(5, 1, "ACGTDNRS")), variants=("GPSSL-full", "GP-prior")),
 }
@@ -159,25 +159,25 @@ CONNECTIONS: dict[str, Method] = {
     "one-hot + gradient boosting, small leaves": on_numbers(_mixed_one_hot, _small_leaves),
     "one-hot + logistic regression": on_numbers(_mixed_one_hot, _logistic()),
     **with_kernel("all columns", for_table),
-    **with_neighbours("all columns", for_table),
+    **with_neighbors("all columns", for_table),
     **with_kernel("numbers only", always(NeighborRBF()), _numbers_only, ("GPSSL-full", "GP-prior")),
 }
 
 GRADES: dict[str, Method] = {
     "numbers + logistic regression": on_numbers(_grades_as_numbers, _logistic()),
     **with_kernel("grades", for_table),
-    **with_neighbours("grades", for_table),
+    **with_neighbors("grades", for_table),
     **with_kernel("numbers", always(NeighborRBF()), _grades_as_numbers),
 }
 
 INCOMPLETE: dict[str, Method] = {
-    "means + logistic regression": on_numbers(_standardised, _logistic()),
-    **with_kernel("means", always(NeighborRBF()), _standardised),
+    "means + logistic regression": on_numbers(_standardized, _logistic()),
+    **with_kernel("means", always(NeighborRBF()), _standardized),
     **with_kernel("gaps", always(IncompleteRBF())),
 }
 
 GRAPHS: dict[str, Method] = {
     "support vector machine": lambda _rows, budget: KernelMachine(WEISFEILER_LEHMAN, seed=budget.seed),
     **with_kernel("Weisfeiler–Lehman", always(WEISFEILER_LEHMAN)),
-    **with_neighbours("Weisfeiler–Lehman", always(WEISFEILER_LEHMAN)),
+    **with_neighbors("Weisfeiler–Lehman", always(WEISFEILER_LEHMAN)),
 }

@@ -1,4 +1,4 @@
-"""Accuracy against the number of labels, from 2 to 200: where a representation learnt without labels helps.
+"""Accuracy against the number of labels, from 2 to 200: where a representation learned without labels helps.
 
 60 % of the rows train the representation, of which so many have labels; 40 % are predicted. With two labels there is nothing to choose
 settings by, so all methods have their defaults. The head is Bayesian logistic regression.
@@ -35,11 +35,11 @@ def tasks(plan: Plan) -> list[Task]:
 def run(task: Task, plan: Plan) -> Record:
     """The representation once, and a head for each number of labels."""
     split = pool_table(load_classification(task.data), split_seed(plan.seed, task.split))
-    X, y = split.labelled
+    X, y = split.labeled
     classes = np.unique(np.concatenate([y, split.test.y]))
     grids = Grids(neighborhoods=(10,), temperatures=(1.0 if task.method == WARM else "auto",), n_draws=20 if plan.quick else 100)
     method = "GPSSL-full" if task.method == WARM else task.method
-    (model,) = models(method, split.unlabelled, grids, split.seed, head=BayesianLogisticRegression())
+    (model,) = models(method, split.unlabeled, grids, split.seed, head=BayesianLogisticRegression())
     order = two_classes_first(y)
     accuracies = {}
     for n_labels in N_LABELS[:4] if plan.quick else N_LABELS:

@@ -27,7 +27,7 @@ N_DRAWS = 100
 """The paper's number of drawn representations."""
 
 HEAD = PerceptronClassifier(learning_rate=0.02, weight_decay=0.005, max_epochs=200, validation_fraction=0.0)
-"""The paper's two-layer perceptron, the same for all methods. All labelled rows train it; against overfitting there is the weight decay."""
+"""The paper's two-layer perceptron, the same for all methods. All labeled rows train it; against overfitting there is the weight decay."""
 
 
 def _vicreg_settings(weights: Sequence[float], noises: Sequence[float]) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ QUICK = Grids(
 
 
 class Candidate(NamedTuple):
-    """A setting of a method: a representation that was fitted to the unlabelled rows, ready to be used."""
+    """A setting of a method: a representation that was fitted to the unlabeled rows, ready to be used."""
 
     settings: dict[str, Any]
     """As they are written into the record."""

@@ -20,7 +20,7 @@ from ..calibration import (
 )
 from ..selective import augrc, aurc
 from .methods import Model
-from .splits import LabelledRows, Split, hold_out
+from .splits import LabeledRows, Split, hold_out
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def by_accuracy(validation: Validation) -> tuple[float, ...]:
     return validation.accuracy, validation.log_likelihood
 
 
-class Learnt(NamedTuple):
+class Learned(NamedTuple):
     """A trained model and the settings that were chosen for it."""
 
     settings: dict[str, Any]
@@ -60,22 +60,22 @@ class Learnt(NamedTuple):
     estimator: Any
 
 
-def learn(candidates: Sequence[Model], split: Split, *criteria: Callable[[Validation], tuple[float, ...]]) -> list[Learnt]:
-    """For each criterion, the candidate that is best by it, trained on the labelled rows. The test rows are not looked at."""
+def learn(candidates: Sequence[Model], split: Split, *criteria: Callable[[Validation], tuple[float, ...]]) -> list[Learned]:
+    """For each criterion, the candidate that is best by it, trained on the labeled rows. The test rows are not looked at."""
     if len(candidates) == 1:
         return [_train(candidates[0], None, split)] * len(criteria)
     training, held_out = hold_out(split)
     validations = [validate(model.estimator, training, held_out) for model in candidates]
     chosen = [max(range(len(candidates)), key=lambda place: criterion(validations[place])) for criterion in criteria]
-    learnt = {place: _train(candidates[place], validations[place], split) for place in set(chosen)}
-    return [learnt[place] for place in chosen]
+    learned = {place: _train(candidates[place], validations[place], split) for place in set(chosen)}
+    return [learned[place] for place in chosen]
 
 
-def _train(model: Model, validation: Validation | None, split: Split) -> Learnt:
-    return Learnt(model.settings, validation, clone(model.estimator).fit(*split.labelled))
+def _train(model: Model, validation: Validation | None, split: Split) -> Learned:
+    return Learned(model.settings, validation, clone(model.estimator).fit(*split.labeled))
 
 
-def validate(estimator: Any, training: LabelledRows, held_out: LabelledRows) -> Validation:
+def validate(estimator: Any, training: LabeledRows, held_out: LabeledRows) -> Validation:
     """Train on some labels and score on others."""
     model = clone(estimator)
     if getattr(model, "n_draws", None) is not None:
@@ -92,7 +92,7 @@ def validate(estimator: Any, training: LabelledRows, held_out: LabelledRows) -> 
 
 
 def probabilities_of(model: Any, X: Array, classes: NDArray[Any]) -> Array:
-    """Probability of each of the table's classes, zero for those without a labelled row. [n, K]"""
+    """Probability of each of the table's classes, zero for those without a labeled row. [n, K]"""
     proba = np.zeros((len(X), len(classes)))
     proba[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
     return proba
@@ -101,7 +101,7 @@ def probabilities_of(model: Any, X: Array, classes: NDArray[Any]) -> Array:
 def score_classification(y: NDArray[Any], proba: Array, classes: NDArray[Any]) -> dict[str, float]:
     """The scores of the paper and three more. Probabilities [n, K] in the order of `classes`.
 
-    A class without a labelled row has probability zero, is never right, and ranks its rows by chance (an area of one half). Only the log
+    A class without a labeled row has probability zero, is never right, and ranks its rows by chance (an area of one half). Only the log
     loss leaves such rows out: it would be infinite for all methods alike.
     """
     known = np.isin(y, classes[proba.any(axis=0)])

@@ -1,6 +1,6 @@
 """Regression on UCI tables, which the paper's abstract names and its tables lack: error, likelihood, and coverage of intervals.
 
-The split is that of the classification tables, of at most 1,250 rows drawn anew for each split: 500 unlabelled rows, 250 with a target,
+The split is that of the classification tables, of at most 1,250 rows drawn anew for each split: 500 unlabeled rows, 250 with a target,
 500 to predict. The head is Bayesian linear regression.
 """
 
@@ -35,11 +35,11 @@ def run(task: Task, plan: Plan) -> Record:
     """Learn and predict."""
     split = split_table(load_regression(task.data), split_seed(plan.seed, task.split), max_rows=MAX_ROWS)
     grids = QUICK if plan.quick else GRIDS
-    candidates = models(task.method, split.unlabelled, grids, split.seed, head=BayesianLinearRegression(), regression=True)
-    (learnt,) = learn(candidates, split, by_likelihood)
+    candidates = models(task.method, split.unlabeled, grids, split.seed, head=BayesianLinearRegression(), regression=True)
+    (learned,) = learn(candidates, split, by_likelihood)
     return {
-        "scores": score_regression(split.test.y, learnt.estimator, split.test.X),
-        "settings": learnt.settings,
+        "scores": score_regression(split.test.y, learned.estimator, split.test.X),
+        "settings": learned.settings,
     }
 
 

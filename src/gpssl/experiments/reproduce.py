@@ -18,7 +18,7 @@ from ..datasets import CLASSIFICATION_TABLES, FURTHER_TABLES, REGRESSION_TABLES,
 from ..plots.figures import new_figure
 from ..progress import Progress, announce
 from ..threads import one_blas_thread
-from . import circles, decisions, kinds, labels, neighbours, regression, scaling, spatial, temperature, uci
+from . import circles, decisions, kinds, labels, neighbors, regression, scaling, spatial, temperature, uci
 from .ledger import Ledger, Record, Task, as_line, task_of
 from .markdown import fill, marks
 from .plan import Experiment, Plan, UnknownTableError
@@ -32,7 +32,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "scaling": scaling,
     "decisions": decisions,
     "kinds": kinds,
-    "neighbours": neighbours,
+    "neighbors": neighbors,
     "spatial": spatial,
 }
 

@@ -1,4 +1,4 @@
-"""The four tables with their columns as they are: what it does to methods with a kernel that nobody standardises.
+"""The four tables with their columns as they are: what it does to methods with a kernel that nobody standardizes.
 
 Splits, head and choice of settings are those of the tables; the lengthscale is the same for all columns.
 """
@@ -27,7 +27,7 @@ def tasks(plan: Plan) -> list[Task]:
 
 
 def run(task: Task, plan: Plan) -> Record:
-    """As in the tables, without standardising."""
+    """As in the tables, without standardizing."""
     split = split_table(load_classification(task.data), split_seed(plan.seed, task.split), scaled=False)
     record = uci.run_on(split, task.method, replace(QUICK if plan.quick else TABLES, per_column=False))
     return {"scores": {name: record["scores"][name] for name in paper.SCORES}, "settings": record["settings"]}

@@ -32,7 +32,7 @@ PURE = 0.8
 """Proportion of the dominant type from which a simulated spot counts as pure."""
 SHAPE, SMALL_SHAPE = (30, 30), (16, 16)
 CELLS_PER_SPOT = 30
-LABELLED_SHARE = 0.3
+LABELED_SHARE = 0.3
 """Of a section's spots, or of its blocks."""
 N_BLOCKS = 25
 UNDETERMINED = "undetermined"
@@ -41,13 +41,13 @@ UNDETERMINED = "undetermined"
 
 @dataclass(frozen=True)
 class Slice:
-    """Spots, some of them labelled, others to be predicted. All of them train representations, without labels."""
+    """Spots, some of them labeled, others to be predicted. All of them train representations, without labels."""
 
     adata: Any
     types: NDArray[np.str_]
     """The dominant type or the pathologist's label, "" where it is not known. [n]"""
     labels: NDArray[np.str_]
-    """What the labelled spots are called, which may be wrong; "" elsewhere. [n]"""
+    """What the labeled spots are called, which may be wrong; "" elsewhere. [n]"""
     test: NDArray[np.intp]
     classes: NDArray[np.str_]
     """All types, sorted; not every one need be dominant somewhere. [types]"""
@@ -58,7 +58,7 @@ class Slice:
     seed: int
 
     @property
-    def labelled(self) -> NDArray[np.intp]:
+    def labeled(self) -> NDArray[np.intp]:
         """The spots with a label."""
         return np.flatnonzero(self.labels != "")
 
@@ -80,7 +80,7 @@ def simulator(*, made_up: bool) -> Any:
 
 
 def simulated_slice(number: int, plan: Plan, *, made_up: bool, found: bool) -> Slice:
-    """A new slice for each number. Half of the pure spots are labelled with their type or, with `found`, those that markers find pure."""
+    """A new slice for each number. Half of the pure spots are labeled with their type or, with `found`, those that markers find pure."""
     seed = split_seed(plan.seed, number)
     adata = _simulated(seed, made_up=made_up)
     types = adata.obs["cell_type"].astype(str).to_numpy()
@@ -120,8 +120,8 @@ def section(name: str) -> Any:
     return adata[np.asarray(adata.X.sum(axis=1)).ravel() > 0].copy()
 
 
-def labelled_section(name: str, number: int, plan: Plan, *, by_block: bool) -> Slice:
-    """30 % of the labelled spots, or of the blocks, have their labels; the other labelled spots are predicted."""
+def labeled_section(name: str, number: int, plan: Plan, *, by_block: bool) -> Slice:
+    """30 % of the labeled spots, or of the blocks, have their labels; the other labeled spots are predicted."""
     seed = split_seed(plan.seed, number)
     adata = section(name)
     types = adata.obs["pathologist_label"].astype(object).where(adata.obs["pathologist_label"].notna(), "").astype(str).to_numpy()
@@ -129,7 +129,7 @@ def labelled_section(name: str, number: int, plan: Plan, *, by_block: bool) -> S
     known = np.flatnonzero(types != "")
     units = spatial_blocks(adata, N_BLOCKS) if by_block else np.arange(adata.n_obs)
     order = np.random.default_rng(seed).permutation(np.unique(units[known]))
-    chosen = np.isin(units, order[: round(LABELLED_SHARE * len(order))]) & (types != "")
+    chosen = np.isin(units, order[: round(LABELED_SHARE * len(order))]) & (types != "")
     labels = np.where(chosen, types, "")
     test, classes = np.setdiff1d(known, np.flatnonzero(chosen)), np.unique(types[known])
     return Slice(adata, types, labels, test, classes, None, units if by_block else None, seed)

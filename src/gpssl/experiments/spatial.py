@@ -1,10 +1,10 @@
-"""Table 2 of the paper, on slices simulated after blood cells; and sections of breast tumours with a pathologist's labels.
+"""Table 2 of the paper, on slices simulated after blood cells; and sections of breast tumors with a pathologist's labels.
 
 A simulated slice is a grid of 30 × 30 spots of thirty cells each, of four types. Half of the spots of which at least 80 % are of one type
-have its label, and all others are predicted, most of them mixed; what is right is the dominant type. In "found" slices, labelled are
+have its label, and all others are predicted, most of them mixed; what is right is the dominant type. In "found" slices, labeled are
 the spots that archetypal analysis and marker genes call pure. All spots train the representation, without labels: 20 principal
-components of expression and two coordinates, standardised. Settings are chosen by the likelihood of a fifth of the labels, the head is the
-paper's perceptron. In sections, 30 % of the labelled spots, or of 25 blocks of neighbouring spots, have their labels, and the head is
+components of expression and two coordinates, standardized. Settings are chosen by the likelihood of a fifth of the labels, the head is the
+paper's perceptron. In sections, 30 % of the labeled spots, or of 25 blocks of neighboring spots, have their labels, and the head is
 Bayesian logistic regression; all methods have their defaults, but for VICReg, which chooses as before. Methods "modalities" have what
 `gpssl.spatial.embed` does by default: a sum of a kernel of expression and a kernel of place, and ten dimensions.
 """
@@ -30,9 +30,9 @@ from .ledger import Record, Task
 from .methods import HEAD, QUICK, SUPERVISED, TABLES, Grids, Model, models
 from .plan import Plan
 from .protocol import by_likelihood, learn, probabilities_of, score_classification
-from .slices import Slice, labelled_section, section, simulated_slice, simulator
+from .slices import Slice, labeled_section, section, simulated_slice, simulator
 from .spatial_pictures import draw_slices
-from .splits import LabelledRows, Split
+from .splits import LabeledRows, Split
 
 Array = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def slice_of(data: str, number: int, plan: Plan) -> Slice:
     if data in (*SIMULATED, *MADE_UP):
         return simulated_slice(number, plan, made_up=data in MADE_UP, found=data.endswith("_found"))
     name, by = data.split("_")
-    return labelled_section(name, number, plan, by_block=by == "blocks")
+    return labeled_section(name, number, plan, by_block=by == "blocks")
 
 
 def run(task: Task, plan: Plan) -> Record:
@@ -83,26 +83,26 @@ def run(task: Task, plan: Plan) -> Record:
     simulated = problem.proportions is not None
     grids = QUICK if plan.quick else TABLES if simulated else FIXED
     rows, candidates = _candidates(task.method, problem, grids, head=HEAD if simulated else BayesianLogisticRegression())
-    (learnt,) = learn(candidates, _split(problem, rows), by_likelihood)
+    (learned,) = learn(candidates, _split(problem, rows), by_likelihood)
     classes = problem.classes
-    proba = probabilities_of(learnt.estimator, rows[problem.test], classes)
+    proba = probabilities_of(learned.estimator, rows[problem.test], classes)
     truth = problem.types[problem.test]
     right = classes[proba.argmax(axis=1)] == truth
-    labelled = problem.labelled
+    labeled = problem.labeled
     return {
         "scores": _scores(problem, proba),
-        "settings": learnt.settings,
-        "labelled": len(labelled),
-        "labels right": float((problem.labels[labelled] == problem.types[labelled]).mean()),
+        "settings": learned.settings,
+        "labeled": len(labeled),
+        "labels right": float((problem.labels[labeled] == problem.types[labeled]).mean()),
         "right": right.astype(int).tolist(),
         "certainty": proba.max(axis=1).round(6).tolist(),
     }
 
 
 def _split(problem: Slice, rows: Array) -> Split:
-    known = LabelledRows(rows[problem.labelled], problem.labels[problem.labelled])
-    groups = None if problem.blocks is None else problem.blocks[problem.labelled]
-    return Split(rows, known, known, LabelledRows(rows[problem.test], problem.types[problem.test]), problem.seed, groups)
+    known = LabeledRows(rows[problem.labeled], problem.labels[problem.labeled])
+    groups = None if problem.blocks is None else problem.blocks[problem.labeled]
+    return Split(rows, known, known, LabeledRows(rows[problem.test], problem.types[problem.test]), problem.seed, groups)
 
 
 def _candidates(method: str, problem: Slice, grids: Grids, *, head: Any) -> tuple[Array, list[Model]]:
@@ -153,9 +153,9 @@ def report(records: Sequence[Record]) -> dict[str, str]:
 
 
 def _about_labels(records: Sequence[Record]) -> str:
-    labelled = [record["labelled"] for record in records]
+    labeled = [record["labeled"] for record in records]
     right = np.mean([record["labels right"] for record in records])
-    return f"{min(labelled)} to {max(labelled)} labelled spots, {right:.1%} of them with the right label."
+    return f"{min(labeled)} to {max(labeled)} labeled spots, {right:.1%} of them with the right label."
 
 
 def _by_data(records: Sequence[Record]) -> Mapping[str, list[Record]]:

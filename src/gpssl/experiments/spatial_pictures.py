@@ -65,7 +65,7 @@ def _simulated(plan: Plan, *, made_up: bool) -> dict[str, Any]:
 
 
 def _real(name: str, adata: Any) -> dict[str, Any]:
-    """From counts to composition, with marker genes of breast tumours."""
+    """From counts to composition, with marker genes of breast tumors."""
     adata = adata[np.asarray(adata.X.sum(axis=1)).ravel() >= FEWEST_COUNTS].copy()
     pure_spots(adata, load_signatures("tnbc"), n_archetypes=N_ARCHETYPES)
     embed(adata, N_COMPONENTS)

@@ -1,4 +1,4 @@
-"""Which rows a method may see, and when: unlabelled rows, labelled rows and test rows, scaled by the unlabelled ones alone."""
+"""Which rows a method may see, and when: unlabeled rows, labeled rows and test rows, scaled by the unlabeled ones alone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..datasets import Table
 
 Array = NDArray[np.float64]
 
-UNLABELLED, LABELLED, TEST = 0.4, 0.2, 0.4
+UNLABELED, LABELED, TEST = 0.4, 0.2, 0.4
 """The paper's shares (section 3.3.2)."""
 
 HELD_OUT = 0.2
-"""Of the labelled rows: those that settings are chosen by."""
+"""Of the labeled rows: those that settings are chosen by."""
 
 
-class LabelledRows(NamedTuple):
+class LabeledRows(NamedTuple):
     """Rows and their labels or targets."""
 
     X: Array
@@ -31,15 +31,15 @@ class LabelledRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """One sample of an experiment. What is learnt may depend on everything but `test`."""
+    """One sample of an experiment. What is learned may depend on everything but `test`."""
 
-    unlabelled: Array
+    unlabeled: Array
     """Rows that train the representation. [n, D]"""
-    validation: LabelledRows
+    validation: LabeledRows
     """Rows that settings are chosen by: heads are trained on 80 % of them and scored on the others."""
-    labelled: LabelledRows
+    labeled: LabeledRows
     """Rows that train the final head; in the tables, the same."""
-    test: LabelledRows
+    test: LabeledRows
     seed: int
     """Of everything random in this sample."""
     groups: NDArray[Any] | None = None
@@ -49,8 +49,8 @@ class Split:
 class Parts(NamedTuple):
     """Row numbers."""
 
-    unlabelled: NDArray[np.intp]
-    labelled: NDArray[np.intp]
+    unlabeled: NDArray[np.intp]
+    labeled: NDArray[np.intp]
     test: NDArray[np.intp]
 
 
@@ -68,39 +68,39 @@ def divide(table: Table, seed: int, *, by_group: bool = False, max_rows: int | N
     rng = np.random.default_rng(seed)
     units = table.groups if by_group and table.groups is not None else np.arange(len(table.X))
     order = rng.permutation(np.unique(units))[:max_rows]
-    ends = np.round(np.cumsum([UNLABELLED, LABELLED]) * len(order)).astype(int)
+    ends = np.round(np.cumsum([UNLABELED, LABELED]) * len(order)).astype(int)
     return Parts(*(rng.permutation(np.flatnonzero(np.isin(units, part))) for part in np.split(order, ends)))
 
 
 def split_table(table: Table, seed: int, *, by_group: bool = False, max_rows: int | None = None, scaled: bool = True) -> Split:
-    """The paper's split of a table: 40 % of the rows without labels, 20 % with, 40 % to predict. Columns are standardised if `scaled`."""
+    """The paper's split of a table: 40 % of the rows without labels, 20 % with, 40 % to predict. Columns are standardized if `scaled`."""
     return _assemble(table, divide(table, seed, by_group=by_group, max_rows=max_rows), seed, scaled=scaled, by_group=by_group)
 
 
 def pool_table(table: Table, seed: int) -> Split:
     """60 % of the rows train the representation, and all of them have labels, of which an experiment may use some; 40 % to predict."""
     parts = divide(table, seed)
-    pool = np.concatenate([parts.unlabelled, parts.labelled])
+    pool = np.concatenate([parts.unlabeled, parts.labeled])
     return _assemble(table, Parts(pool, pool, parts.test), seed)
 
 
 def _assemble(table: Table, parts: Parts, seed: int, *, scaled: bool = True, by_group: bool = False) -> Split:
     """Missing values and scales come from the rows that train the representation, never from those to predict."""
     steps = [SimpleImputer(keep_empty_features=True), *([StandardScaler()] if scaled else [])]
-    scaler = make_pipeline(*steps).fit(table.X[parts.unlabelled])
-    unlabelled, labelled, test = (scaler.transform(table.X[rows]) for rows in parts)
-    known = LabelledRows(labelled, table.y[parts.labelled])
-    groups = table.groups[parts.labelled] if by_group and table.groups is not None else None
-    return Split(unlabelled, known, known, LabelledRows(test, table.y[parts.test]), seed, groups)
+    scaler = make_pipeline(*steps).fit(table.X[parts.unlabeled])
+    unlabeled, labeled, test = (scaler.transform(table.X[rows]) for rows in parts)
+    known = LabeledRows(labeled, table.y[parts.labeled])
+    groups = table.groups[parts.labeled] if by_group and table.groups is not None else None
+    return Split(unlabeled, known, known, LabeledRows(test, table.y[parts.test]), seed, groups)
 
 
-def hold_out(split: Split) -> tuple[LabelledRows, LabelledRows]:
+def hold_out(split: Split) -> tuple[LabeledRows, LabeledRows]:
     """80 % of the validation rows, or of their groups, to train heads on, and the 20 % that settings are chosen by."""
     X, y = split.validation
     units = np.arange(len(y)) if split.groups is None else split.groups
     order = np.random.default_rng([split.seed, 1]).permutation(np.unique(units))
     held_out = np.isin(units, order[round((1 - HELD_OUT) * len(order)) :])
-    return LabelledRows(X[~held_out], y[~held_out]), LabelledRows(X[held_out], y[held_out])
+    return LabeledRows(X[~held_out], y[~held_out]), LabeledRows(X[held_out], y[held_out])
 
 
 def two_classes_first(y: NDArray[Any]) -> NDArray[np.intp]:

@@ -42,14 +42,14 @@ def tasks(plan: Plan) -> list[Task]:
 def run(task: Task, plan: Plan) -> Record:
     """Scores of the mean representation, and of the average over the first 1, 3, … of 100 draws."""
     split = split_table(load_classification(task.data), split_seed(plan.seed, task.split))
-    classes = np.unique(np.concatenate([split.labelled.y, split.test.y]))
+    classes = np.unique(np.concatenate([split.labeled.y, split.test.y]))
     prior = task.method == PRIOR
     representation = GPPrior(N_COMPONENTS) if prior else GPSSL(N_COMPONENTS, temperature=TEMPERATURES[task.method])
-    representation.set_params(random_state=split.seed).fit(split.unlabelled)
+    representation.set_params(random_state=split.seed).fit(split.unlabeled)
 
     def fit(n_draws: int | None) -> MarginalizedClassifier:
         model = MarginalizedClassifier(FrozenEstimator(representation), HEAD, n_draws=n_draws, random_state=split.seed)
-        return model.fit(*split.labelled)
+        return model.fit(*split.labeled)
 
     full = fit(N_DRAWS)
     draws = full.predict_proba_draws(split.test.X)

@@ -55,9 +55,9 @@ def run(task: Task, plan: Plan) -> Record:
 
 def run_on(split: Split, method: str, grids: Grids) -> Record:
     """One method on one split."""
-    classes = np.unique(np.concatenate([split.labelled.y, split.test.y]))
-    chosen, likeliest = learn(models(method, split.unlabelled, grids, split.seed, head=HEAD), split, by_accuracy, by_likelihood)
-    proba, other = (probabilities_of(learnt.estimator, split.test.X, classes) for learnt in (chosen, likeliest))
+    classes = np.unique(np.concatenate([split.labeled.y, split.test.y]))
+    chosen, likeliest = learn(models(method, split.unlabeled, grids, split.seed, head=HEAD), split, by_accuracy, by_likelihood)
+    proba, other = (probabilities_of(learned.estimator, split.test.X, classes) for learned in (chosen, likeliest))
     return {
         "scores": score_classification(split.test.y, proba, classes),
         "settings": chosen.settings,
@@ -96,12 +96,12 @@ def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
 
 def _pictures(split: Split, first: Mapping[str, Record]) -> dict[str, Any]:
     """In the plane of a t-SNE of all rows: what is what, and what is predicted."""
-    parts = (split.unlabelled, split.labelled.X, split.test.X)
+    parts = (split.unlabeled, split.labeled.X, split.test.X)
     plane = TSNE(random_state=split.seed, init="pca").fit_transform(np.vstack(parts))
-    unlabelled, labelled, test = np.split(plane, np.cumsum([len(part) for part in parts])[:-1])
+    unlabeled, labeled, test = np.split(plane, np.cumsum([len(part) for part in parts])[:-1])
     data = {
-        "unlabelled rows": (unlabelled, np.full(len(unlabelled), None)),
-        "labelled rows": (labelled, split.labelled.y),
+        "unlabeled rows": (unlabeled, np.full(len(unlabeled), None)),
+        "labeled rows": (labeled, split.labeled.y),
         "test rows": (test, split.test.y),
     }
     predictions = {"truth": (test, split.test.y), **{name: (test, np.array(record["predicted"])) for name, record in first.items()}}

@@ -104,7 +104,7 @@ class Column:
 
     @property
     def has_too_many_digits(self) -> bool:
-        """Whether some are whole numbers that cannot be told from their neighbours in double precision."""
+        """Whether some are whole numbers that cannot be told from their neighbors in double precision."""
         found = self.findings
         return self.kind == "number" and found.is_whole and found.n_values > 0 and max(-found.minimum, found.maximum) > LARGEST_WHOLE
 

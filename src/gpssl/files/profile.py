@@ -97,10 +97,10 @@ def profile(source: TableSource, readings: dict[str, Reading], progress: Progres
     ways = [readings[name] for name in names]
     total: list[Findings] | None = None
 
-    def summarise(batch: Any) -> list[Findings]:
+    def summarize(batch: Any) -> list[Findings]:
         return _findings(batch.columns, ways)
 
-    for found in map_in_order(summarise, source.batches(names), n_threads=n_blas_threads()):
+    for found in map_in_order(summarize, source.batches(names), n_threads=n_blas_threads()):
         total = found if total is None else [one + other for one, other in zip(total, found, strict=True)]
         if progress and found:
             progress.advance(found[0].n_rows)

@@ -69,7 +69,7 @@ def open_table(
     ignore
         Columns to leave out.
     target
-        The column to predict, which is never learnt from.
+        The column to predict, which is never learned from.
     columns
         What a model's card says about its columns: read these, in this order and as these kinds.
     target_kind

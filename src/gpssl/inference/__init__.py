@@ -1,6 +1,6 @@
 """Inference: from the spectrum of the moments to a distribution over weights.
 
-`Variational` is the paper's method, `Sampling` the exact generalised posterior, `Mode` its maximum. Each is an object with its
+`Variational` is the paper's method, `Sampling` the exact generalized posterior, `Mode` its maximum. Each is an object with its
 own settings and one method, `infer`.
 """
 

@@ -58,6 +58,6 @@ def _split(chains: Array) -> Array:
 def _autocovariance(chains: Array) -> Array:
     """At all lags, by fast Fourier transform. [n_chains, n_samples, ...]"""
     n_samples = chains.shape[1]
-    centred = chains - chains.mean(axis=1, keepdims=True)
-    transform = np.fft.rfft(centred, n=2 * n_samples, axis=1)
+    centered = chains - chains.mean(axis=1, keepdims=True)
+    transform = np.fft.rfft(centered, n=2 * n_samples, axis=1)
     return np.fft.irfft(np.abs(transform) ** 2, axis=1)[:, :n_samples] / n_samples

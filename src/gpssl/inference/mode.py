@@ -1,4 +1,4 @@
-"""The mode of the generalised posterior, in closed form: one function instead of a distribution."""
+"""The mode of the generalized posterior, in closed form: one function instead of a distribution."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ModeReport(NamedTuple):
 
 
 class Mode(BaseEstimator):
-    """Minimises ℓ(C(v)) + τ/2 |v|², the negative log density of the generalised posterior times τ.
+    """Minimizes ℓ(C(v)) + τ/2 |v|², the negative log density of the generalized posterior times τ.
 
     There are two arrangements, both in closed form: each dimension along a direction of its own (`spectral_mode`), or all
     dimensions sharing the leading directions (`shared_mode`), which is kept if it is better by one per cent.
@@ -107,7 +107,7 @@ def shared_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> 
 
         ℓ_var = γ − sqrt(d + c)      ℓ_cov = (Σ e² − J d²) / J      |v|² ≥ Σ e/λ      Σ e = J d
 
-    with equality where v = R E^½ Λ^(−½) for an orthogonal R. So R does not matter beyond making the diagonal equal (`equalising`),
+    with equality where v = R E^½ Λ^(−½) for an orthogonal R. So R does not matter beyond making the diagonal equal (`equalizing`),
     and the rest is water-filling: at a given d the minimum over e has e_a = max(0, ν − p_a) / c_C with the price p_a = Jτ/4λ_a and
     a level ν. The derivative with respect to d increases with d, so that its zero, or else one of the ends, is the minimum:
 
@@ -130,7 +130,7 @@ def shared_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> 
     level = _water_level(prices, covariance_weight * n_components * variance)
     energies = np.maximum(0.0, level - prices)
     energies *= n_components * variance / max(float(energies.sum()), np.finfo(float).tiny)
-    mixing = equalising(np.pad(energies, (0, n_components - n_directions)))[:, :n_directions]
+    mixing = equalizing(np.pad(energies, (0, n_components - n_directions)))[:, :n_directions]
     return Arrangement(mixing, np.sqrt(energies / eigenvalues))
 
 
@@ -141,7 +141,7 @@ def _water_level(prices: Array, amount: float) -> float:
     return float(levels[n_used - 1])
 
 
-def equalising(eigenvalues: Array) -> Array:
+def equalizing(eigenvalues: Array) -> Array:
     """An orthogonal R for which all diagonal entries of R diag(eigenvalues) Rᵀ are equal (Schur and Horn). [J, J]
 
     `eigenvalues` fall. A rotation of one row above the mean and one below brings one of the two to the mean; the other takes

@@ -1,4 +1,4 @@
-"""The exact generalised posterior, by elliptical slice sampling."""
+"""The exact generalized posterior, by elliptical slice sampling."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class SamplingReport(NamedTuple):
     effective_sample_size: float
     """Smallest, over the loss and all weights."""
     loss_r_hat: float
-    """Of the loss alone, which no relabelling or rotation of the dimensions changes."""
+    """Of the loss alone, which no relabeling or rotation of the dimensions changes."""
     loss_effective_sample_size: float
 
 
 class Sampling(BaseEstimator):
-    """Draws from p̃(v) ∝ N(v; 0, I) exp(−ℓ(C(v))/τ), the minimiser of the objective over *all* distributions.
+    """Draws from p̃(v) ∝ N(v; 0, I) exp(−ℓ(C(v))/τ), the minimizer of the objective over *all* distributions.
 
     Elliptical slice sampling (Murray, Adams and MacKay 2010), all chains at once. The ellipses are those of the variational solution,
     widened a little, rather than the prior's: p̃ is rewritten as a normal density times a correction, which is exact, and the
@@ -69,27 +69,27 @@ class Sampling(BaseEstimator):
         for name, least in (("n_chains", 1), ("n_warmup", 1), ("n_samples", LEAST_SAMPLES)):
             check_number(name, getattr(self, name), Integral, at_least=least)
         guide, _, _ = Variational().infer(spectrum, objective, n_components, seed)
-        centre, width = guide.mean, WIDENING * guide.std
+        center, width = guide.mean, WIDENING * guide.std
 
         def loss(weights: Array) -> Array:
             return objective.loss(represented_covariance(weights, spectrum))
 
         def log_correction(standard: Array) -> Array:
-            weights = centre + width * standard
+            weights = center + width * standard
             prior = -0.5 * (weights**2).sum(axis=(-2, -1))
             ellipse = -0.5 * (standard**2).sum(axis=(-2, -1))
             return prior - loss(weights) / objective.temperature - ellipse
 
         rng = np.random.default_rng(seed)
-        start = rng.standard_normal((self.n_chains, *centre.shape)) / WIDENING
+        start = rng.standard_normal((self.n_chains, *center.shape)) / WIDENING
         n_steps = self.n_warmup + self.n_samples
         with task.steps("sampling", "step", n_steps) as steps:
             progress = Progress("sampling", n_steps, unit="steps", enabled=verbose, listener=steps.listener)
             standard = elliptical_slice_samples(log_correction, start, self.n_warmup, self.n_samples, rng, progress, steps)
-        weights = centre + width * standard
+        weights = center + width * standard
         losses = np.stack([loss(chain) for chain in weights])
         report = _report(weights, losses)
-        stored = weights.reshape(-1, *centre.shape)
+        stored = weights.reshape(-1, *center.shape)
         kept = np.linspace(0, len(stored) - 1, min(STORED_DRAWS, len(stored))).astype(int)
         return DrawnWeights(stored[kept]), float(losses.mean()), report
 

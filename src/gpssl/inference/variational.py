@@ -1,4 +1,4 @@
-"""The paper's inference: the closest normal distribution to the generalised posterior."""
+"""The paper's inference: the closest normal distribution to the generalized posterior."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..callbacks import SILENT, Steps, Task
 from ..moments import Spectrum
 from ..objective import TARGET, ExpectedVarianceLoss, Objective, expected_covariance_loss
 from ..validation import check_number
-from .minimisation import POLISHED, Minimisation, Minimum, Start
+from .minimization import POLISHED, Minimization, Minimum, Start
 from .mode import ADVANTAGE, Arrangement, leading_directions, own_directions, shared_mode, sharing_pays, with_fixed_signs
 from .weights import GaussianWeights
 
@@ -37,8 +37,8 @@ MOST_NUMBERS_DRAWN = 50_000
 ROUNDED_BITS = 33
 
 
-class OptimisationReport(NamedTuple):
-    """How a minimisation went."""
+class OptimizationReport(NamedTuple):
+    """How a minimization went."""
 
     start: str
     """The start that led to the better minimum: "spectral" or "shared"."""
@@ -48,7 +48,7 @@ class OptimisationReport(NamedTuple):
 
 
 class Variational(BaseEstimator):
-    """Minimises E_q[ℓ] + τ KL(q ‖ p) over normal q, by L-BFGS on fixed quasi-random draws and a few Newton steps.
+    """Minimizes E_q[ℓ] + τ KL(q ‖ p) over normal q, by L-BFGS on fixed quasi-random draws and a few Newton steps.
 
     In the eigenbasis of the moments the best q is diagonal, with means m_ja = R_ja t_a in the J leading directions a. There are two
     starts:
@@ -81,14 +81,14 @@ class Variational(BaseEstimator):
 
     def infer(
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False, task: Task = SILENT
-    ) -> tuple[GaussianWeights, float, OptimisationReport]:
-        """The optimal q, the objective there, and how the minimisation went."""
+    ) -> tuple[GaussianWeights, float, OptimizationReport]:
+        """The optimal q, the objective there, and how the minimization went."""
         if not isinstance(self.n_draws, Integral) or self.n_draws < 1 or self.n_draws & (self.n_draws - 1):
             raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
         check_number("max_iterations", self.max_iterations, Integral, at_least=1)
         with task.steps("variational inference", "iteration") as steps:
             if self.precise:
-                minimum, value, report = self._minimise(spectrum, objective, n_components, seed, steps)
+                minimum, value, report = self._minimize(spectrum, objective, n_components, seed, steps)
                 _warn_if_stalled(minimum)
             else:
                 problem = _VariationalProblem(spectrum, objective, n_components, self.n_draws, seed, steps)
@@ -96,16 +96,16 @@ class Variational(BaseEstimator):
                 value = minimum.value
         return GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std), value, report
 
-    def _minimise(
+    def _minimize(
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, steps: Steps
-    ) -> tuple[Minimum, float, OptimisationReport]:
+    ) -> tuple[Minimum, float, OptimizationReport]:
         """The minimum on as many draws as it takes, and the objective there on fresh ones."""
         own = np.arange(n_components) % spectrum.rank
         judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
         for factor in DRAW_FACTORS:
             problem = _VariationalProblem(spectrum, objective, n_components, factor * self.n_draws, seed, steps)
             minimum, report = problem.solve(self.max_iterations)
-            # The draws that were minimised over flatter the minimum. It is judged on others; where those disagree, as they may
+            # The draws that were minimized over flatter the minimum. It is judged on others; where those disagree, as they may
             # where no covariance loss keeps the widths small, more draws are needed.
             value = objective.expected(minimum.mean, minimum.std, spectrum, judge).value
             too_many = 8 * factor * self.n_draws * spectrum.rank * n_components > MOST_NUMBERS_DRAWN
@@ -222,28 +222,28 @@ class _VariationalProblem:
         self.seed = seed
         self.steps = steps
 
-    def solve_roughly(self, max_iterations: int) -> tuple[Minimum, OptimisationReport]:
+    def solve_roughly(self, max_iterations: int) -> tuple[Minimum, OptimizationReport]:
         """A few steps from the starts, which are close to minima themselves; chosen by the same rule as in `solve`."""
         n_steps = min(ROUGH_ITERATIONS, max_iterations)
-        minimum = self._descent(spectral_start(self.spectrum, self.objective, self.n_components)).minimise(n_steps)
+        minimum = self._descent(spectral_start(self.spectrum, self.objective, self.n_components)).minimize(n_steps)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
-            shared = self._descent(shared_start(self.spectrum, self.objective, self.n_components)).minimise(n_steps)
+            shared = self._descent(shared_start(self.spectrum, self.objective, self.n_components)).minimize(n_steps)
             if shared.value < minimum.value - ADVANTAGE * abs(minimum.value):
                 return _reported("shared", shared)
         return _reported("spectral", minimum)
 
-    def solve(self, max_iterations: int) -> tuple[Minimum, OptimisationReport]:
+    def solve(self, max_iterations: int) -> tuple[Minimum, OptimizationReport]:
         """The minimum from the spectral start, or from the shared one where that is clearly better, to machine precision."""
         descent = self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
-        minimum = descent.minimise(max_iterations)
+        minimum = descent.minimize(max_iterations)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
             shared_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components))
-            shared = shared_descent.minimise(max_iterations)
+            shared = shared_descent.minimize(max_iterations)
             if shared.value < minimum.value - ADVANTAGE * abs(minimum.value):
                 return _reported("shared", self._settle_in_the_valley(shared_descent, shared, max_iterations))
         return _reported("spectral", descent.refine(minimum, max_iterations))
 
-    def _settle_in_the_valley(self, descent: Minimisation, minimum: Minimum, max_iterations: int) -> Minimum:
+    def _settle_in_the_valley(self, descent: Minimization, minimum: Minimum, max_iterations: int) -> Minimum:
         """With all means free, if the descent comes to an end; otherwise with the mixing of the start."""
         free, trial = descent.with_free_means(minimum, min(TRIAL_ITERATIONS, max_iterations))
         if trial.error < STALLED_ERROR:
@@ -252,7 +252,7 @@ class _VariationalProblem:
                 return trial
         return descent.refine(minimum, max_iterations)
 
-    def _descent(self, start: Start) -> Minimisation:
+    def _descent(self, start: Start) -> Minimization:
         """Each dimension's leading direction at the start is the one that is integrated out."""
         mean = np.tensordot(start.sizes, start.patterns, axes=1)
         own = leading_directions(mean, self.spectrum.eigenvalues[: mean.shape[1]])
@@ -264,17 +264,17 @@ class _VariationalProblem:
             )
             for spectrum in (self.spectrum, self.exact)
         )
-        return Minimisation(search, function, start, self.objective.temperature, self.steps)
+        return Minimization(search, function, start, self.objective.temperature, self.steps)
 
 
-def _reported(start: str, minimum: Minimum) -> tuple[Minimum, OptimisationReport]:
-    return minimum, OptimisationReport(start, minimum.n_iterations, minimum.error)
+def _reported(start: str, minimum: Minimum) -> tuple[Minimum, OptimizationReport]:
+    return minimum, OptimizationReport(start, minimum.n_iterations, minimum.error)
 
 
 def _warn_if_stalled(minimum: Minimum) -> None:
     if not minimum.error < STALLED_ERROR:
         warnings.warn(
-            f"The optimiser stopped early, with an error of about {minimum.error:.1e}: the representation may depend on the seed. "
+            f"The optimizer stopped early, with an error of about {minimum.error:.1e}: the representation may depend on the seed. "
             "Raise the temperature, lower n_components, or pass inference=Variational(max_iterations=...).",
             ConvergenceWarning,
             stacklevel=3,

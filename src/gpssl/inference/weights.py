@@ -1,4 +1,4 @@
-"""Distributions over the weights v of the learnt directions: what inference returns and the posterior evaluates.
+"""Distributions over the weights v of the learned directions: what inference returns and the posterior evaluates.
 
 Normal, a single point, or draws: each kind answers the questions of `Weights`, and no reader of `posterior.py` needs to know which.
 """
@@ -131,12 +131,12 @@ class DrawnWeights:
         return float(objective.loss(represented).mean())
 
     def divergence(self) -> float:
-        """Zero: the divergence of the exact posterior needs its unknown normalising constant."""
+        """Zero: the divergence of the exact posterior needs its unknown normalizing constant."""
         return 0.0
 
 
 def _pad(values: Array, n_directions: int, fill: float) -> Array:
-    """The values along the learnt directions, followed by the prior's along the tail."""
+    """The values along the learned directions, followed by the prior's along the tail."""
     tail = np.full((len(values), n_directions - values.shape[1]), fill)
     return np.concatenate([values, tail], axis=1)
 

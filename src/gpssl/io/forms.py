@@ -54,9 +54,12 @@ def by_fields(kind: type, shapes: Shapes | None = None) -> Form:
     return Form(kind, lambda value: {name: getattr(value, name) for name in names}, put_together)
 
 
-def by_fit(kind: type, attributes: Iterable[str]) -> Form:
-    """An estimator: its parameters and, if it is fitted, these attributes. In the file, private ones have no underscore before them."""
-    named = {name.lstrip("_"): name for name in attributes}
+def by_fit(kind: type, attributes: Iterable[str], stored_as: Mapping[str, str] | None = None) -> Form:
+    """An estimator: its parameters and, if it is fitted, these attributes.
+
+    In the file, private attributes have no underscore before them, and those in `stored_as` have the name given there.
+    """
+    named = {(stored_as or {}).get(name, name.lstrip("_")): name for name in attributes}
 
     def take_apart(value: Any) -> dict[str, Any]:
         fitted = {part: vars(value)[name] for part, name in named.items() if name in vars(value)}

@@ -41,7 +41,7 @@ def save(
     The file is a zip of JSON and of NumPy's arrays: data, and no code. An older file of this name is replaced, once the new one is whole.
     Models with functions of your own in them (`CallableKernel`), with kernels of GPyTorch, or with heads of scikit-learn other than its
     linear models cannot be saved; a sentence says so. Rows that the model remembers are in the file, in the clear: inducing points, and for
-    a classifier or regressor the labelled rows.
+    a classifier or regressor the labeled rows.
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ def _settings(model: Any) -> dict[str, Any]:
         }
     if hasattr(model, "classes_"):
         settings["classes"] = [_readable(value) for value in model.classes_.tolist()]
-    if hasattr(model, "n_labelled_"):
-        settings["labelled rows"] = int(model.n_labelled_)
+    if hasattr(model, "n_labeled_"):
+        settings["labeled rows"] = int(model.n_labeled_)
     return settings
 
 

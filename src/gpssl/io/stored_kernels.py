@@ -96,7 +96,7 @@ KERNELS: dict[str, Form] = {
     "gpssl.DiffusionKernel": by_parameters(gk.DiffusionKernel),
     "gpssl.GroupKernel": by_parameters(gk.GroupKernel),
     "gpssl.IncompleteRBF": by_parameters(gk.IncompleteRBF),
-    "gpssl.LabelledGraph": by_fields(gk.LabelledGraph),
+    "gpssl.LabelledGraph": by_fields(gk.LabeledGraph),
     "gpssl.MismatchKernel": by_parameters(gk.MismatchKernel),
     "gpssl.NearestNeighborGP": by_parameters(gk.NearestNeighborGP),
     "gpssl.NearestNeighborKernel": by_parameters(NearestNeighborKernel),

@@ -27,7 +27,7 @@ from ..features import Features
 from ..inference import DrawnWeights, GaussianWeights, Mode, PointWeights, Sampling, Variational
 from ..inference.mode import ModeReport
 from ..inference.sampling import SamplingReport
-from ..inference.variational import OptimisationReport
+from ..inference.variational import OptimizationReport
 from ..moments import Moments, Spectrum
 from ..objective import Objective
 from ..posterior import FunctionDraws, KnownRows, Posterior
@@ -38,7 +38,9 @@ COLUMNS = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
 """What scikit-learn keeps about the columns of rows, and about the form of results."""
 
 FITTED = ("kernel_", "features_", "moments_", "_seed", "_nugget", "_spectrum", "_fitted_objective", "objective_", "report_")
-HEADED = ("representation_", "functions_", "heads_", "n_labelled_", "classes_")
+HEADED = ("representation_", "functions_", "heads_", "n_labeled_", "classes_")
+STORED_AS = {"n_labeled_": "n_labelled_"}
+"""Attributes whose name in a file is the one they had when files of this format were first written."""
 DRAWS = ("n_draws", "n_components", "prepare", "features", "directions", "seed", "rng", "known", "frozen", "outgrown", "settled")
 
 _GPSSL = by_fit(GPSSL, (*FITTED, "_weights", *COLUMNS))
@@ -146,12 +148,12 @@ _LAPLACE = {"center": "S J", "mode": "S C I", "mean": "S C I", "covariance": "S 
 MODELS: dict[str, Form] = {
     "gpssl.GPSSL": Form(GPSSL, _gpssl_apart, _gpssl_together),
     "gpssl.GPPrior": by_fit(GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS)),
-    "gpssl.MarginalizedClassifier": by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS)),
-    "gpssl.MarginalizedRegressor": by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS)),
+    "gpssl.MarginalizedClassifier": by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
+    "gpssl.MarginalizedRegressor": by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
     "gpssl.Variational": by_parameters(Variational),
     "gpssl.Sampling": by_parameters(Sampling),
     "gpssl.Mode": by_parameters(Mode),
-    "gpssl.OptimisationReport": by_fields(OptimisationReport),
+    "gpssl.OptimisationReport": by_fields(OptimizationReport),
     "gpssl.SamplingReport": by_fields(SamplingReport),
     "gpssl.ModeReport": by_fields(ModeReport),
     "gpssl.Features": Form(Features, _features_apart, _features_together),

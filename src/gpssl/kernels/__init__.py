@@ -10,7 +10,7 @@ from .columns import ColumnKernel
 from .documents import TfidfKernel
 from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
 from .for_table import for_table
-from .graph_rows import LabelledGraph
+from .graph_rows import LabeledGraph
 from .graphs import RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
 from .incomplete_rbf import IncompleteRBF
 from .nearest_neighbor_gp import NearestNeighborGP
@@ -32,7 +32,7 @@ __all__ = [
     "GPyTorchKernel",
     "GroupKernel",
     "IncompleteRBF",
-    "LabelledGraph",
+    "LabeledGraph",
     "MismatchKernel",
     "NearestNeighborGP",
     "NeighborDiffusion",

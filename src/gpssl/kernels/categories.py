@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 from ..tables import encode_table
 from ..validation import check_number
 from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal, describe
-from .neighbour_rule import check_rule, neighbour_lengthscale
+from .neighbor_rule import check_rule, neighbor_lengthscale
 from .preparation import training_rows
 from .resolution import not_resolved
 
@@ -32,7 +32,7 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
     Parameters
     ----------
     neighborhood, reduce
-        The rule of `NeighborRBF` for h: the Hamming distance to the ⌊N / neighborhood⌋-th neighbour.
+        The rule of `NeighborRBF` for h: the Hamming distance to the ⌊N / neighborhood⌋-th neighbor.
     stretch
         What √h of that rule is multiplied with, as a lengthscale would be.
     max_rows
@@ -77,7 +77,7 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
             check_number("scale", self.scale, Real, above=0)
             return CategoryKernel(**self.get_params(deep=False))
         sample = training_rows(self, X, sample_weight).sample(self.max_rows, seed)
-        share = neighbour_lengthscale(
+        share = neighbor_lengthscale(
             _comparable(sample.rows), sample.weight, neighborhood=self.neighborhood, reduce=self.reduce, metric="hamming"
         )
         return CategoryKernel(**{**self.get_params(deep=False), "scale": self.stretch**2 * share * sample.rows.shape[1]})

@@ -106,11 +106,11 @@ def _call(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
 def _rbf(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
     """One matrix product and one `exp` in place.
 
-    −½|x − u|² = xᵀu − ½|x|² − ½|u|² is the inner product of (x, −½|x|², 1) and (u, 1, −½|u|²); rows are centred and scaled first.
-    Rows in single precision are centred and scaled in double, multiplied and exponentiated in single precision.
+    −½|x − u|² = xᵀu − ½|x|² − ½|u|² is the inner product of (x, −½|x|², 1) and (u, 1, −½|u|²); rows are centered and scaled first.
+    Rows in single precision are centered and scaled in double, multiplied and exponentiated in single precision.
     """
-    centre = points.mean(axis=0)
-    scaled_points = (points - centre) / kernel.length_scale
+    center = points.mean(axis=0)
+    scaled_points = (points - center) / kernel.length_scale
     half_norms = 0.5 * np.einsum("md,md->m", scaled_points, scaled_points)
     in_double = np.vstack([scaled_points.T, np.ones(len(points)), -half_norms])
     rights = {dtype: in_double.astype(dtype) for dtype, limit in LARGEST_HALF_NORM.items() if half_norms.max() < limit}
@@ -120,7 +120,7 @@ def _rbf(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
 
     def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
         left = np.ones((len(X), n_columns + 2))
-        np.subtract(X, centre, out=left[:, :n_columns])
+        np.subtract(X, center, out=left[:, :n_columns])
         left[:, :n_columns] /= kernel.length_scale
         np.einsum("nd,nd->n", left[:, :n_columns], left[:, :n_columns], out=left[:, n_columns])
         left[:, n_columns] *= -0.5

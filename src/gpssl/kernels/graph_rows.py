@@ -15,7 +15,7 @@ Edges = set[tuple[Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledGraph:
+class LabeledGraph:
     """An undirected graph whose nodes are 0, 1, …, in the order of their names."""
 
     edges: tuple[tuple[int, int], ...]
@@ -34,10 +34,10 @@ class LabelledGraph:
 class GraphRows:
     """What all kernels between graphs share: their rows.
 
-    A row is an undirected NetworkX graph, or GraKeL's `[edges, labels]`: edges as pairs of nodes, as a dictionary of the neighbours of
+    A row is an undirected NetworkX graph, or GraKeL's `[edges, labels]`: edges as pairs of nodes, as a dictionary of the neighbors of
     each node, or as an adjacency matrix; labels as a dictionary, or left out. An edge that is given in one direction counts in both, and
-    weights are ignored. Labels are text or numbers and are compared as text. The nodes of a graph without labels are labelled with their
-    number of neighbours, "degree 3".
+    weights are ignored. Labels are text or numbers and are compared as text. The nodes of a graph without labels are labeled with their
+    number of neighbors, "degree 3".
 
     Equal graphs are the same row. Graphs that are equal up to the names of their nodes have the same kernel, but are rows of their own.
     """
@@ -45,8 +45,8 @@ class GraphRows:
     node_label: str
 
     def prepare(self, X: Any) -> NDArray[Any]:
-        """Each graph as a `LabelledGraph`. [n]"""
-        if isinstance(X, LabelledGraph) or _is_networkx(X):
+        """Each graph as a `LabeledGraph`. [n]"""
+        if isinstance(X, LabeledGraph) or _is_networkx(X):
             raise TypeError("X is a single graph; rows of a graph kernel are graphs, so pass a list of them.")
         items = _items(X)
         rows = np.empty(len(items), dtype=object)
@@ -54,8 +54,8 @@ class GraphRows:
             rows[position] = self._prepared(item, position)
         return rows
 
-    def _prepared(self, graph: Any, position: int) -> LabelledGraph:
-        if not isinstance(graph, LabelledGraph):
+    def _prepared(self, graph: Any, position: int) -> LabeledGraph:
+        if not isinstance(graph, LabeledGraph):
             return _from_networkx(graph, self.node_label, position) if _is_networkx(graph) else _from_pair(graph, self.node_label, position)
         if graph.attribute != self.node_label:
             raise ValueError(
@@ -80,7 +80,7 @@ def _is_networkx(graph: Any) -> bool:
     return all(hasattr(graph, name) for name in ("is_directed", "is_multigraph", "nodes", "edges", "adj"))
 
 
-def _from_networkx(graph: Any, attribute: str, position: int) -> LabelledGraph:
+def _from_networkx(graph: Any, attribute: str, position: int) -> LabeledGraph:
     if graph.is_directed():
         raise ValueError(f"Row {position} is a directed graph; graph kernels here are for undirected ones. Pass graph.to_undirected().")
     if graph.is_multigraph():
@@ -89,7 +89,7 @@ def _from_networkx(graph: Any, attribute: str, position: int) -> LabelledGraph:
     return _canonical(set(graph.nodes), set(graph.edges), labels, attribute, position)
 
 
-def _from_pair(graph: Any, attribute: str, position: int) -> LabelledGraph:
+def _from_pair(graph: Any, attribute: str, position: int) -> LabeledGraph:
     """GraKeL's format."""
     is_pair = isinstance(graph, list | tuple | np.ndarray) and 1 <= len(graph) <= 2
     if not is_pair:
@@ -101,7 +101,7 @@ def _from_pair(graph: Any, attribute: str, position: int) -> LabelledGraph:
         labels = dict(graph[1]) if len(graph) == 2 and graph[1] is not None else {}
     except (TypeError, ValueError, IndexError):
         raise TypeError(
-            f"Row {position} cannot be read as a graph [edges, labels]: edges are pairs of nodes, a dictionary of neighbours, or a square "
+            f"Row {position} cannot be read as a graph [edges, labels]: edges are pairs of nodes, a dictionary of neighbors, or a square "
             "matrix; labels are a dictionary from nodes to labels."
         ) from None
     return _canonical(nodes | set(labels), edges, labels, attribute, position)
@@ -122,7 +122,7 @@ def _read_edges(edges: Any) -> tuple[set[Any], Edges]:
     return set(), {(edge[0], edge[1]) for edge in edges}
 
 
-def _canonical(nodes: set[Any], edges: Edges, labels: Mapping[Any, Any], attribute: str, position: int) -> LabelledGraph:
+def _canonical(nodes: set[Any], edges: Edges, labels: Mapping[Any, Any], attribute: str, position: int) -> LabeledGraph:
     """The same for equal graphs, in whatever order their nodes and edges were added."""
     nodes = nodes | {node for edge in edges for node in edge}
     if not nodes:
@@ -132,13 +132,13 @@ def _canonical(nodes: set[Any], edges: Edges, labels: Mapping[Any, Any], attribu
     pairs = tuple(sorted({(min(place[a], place[b]), max(place[a], place[b])) for a, b in edges}))
     texts = [_text(labels[node], node, position) for node in ordered if node in labels]
     if not texts:
-        return LabelledGraph(pairs, _degrees(pairs, len(ordered)), attribute)
+        return LabeledGraph(pairs, _degrees(pairs, len(ordered)), attribute)
     if len(texts) < len(ordered):
         missing = next(node for node in ordered if node not in labels)
         raise ValueError(
             f"Row {position}: node {missing!r} has no label ({attribute!r}), but other nodes of the graph do. Label all of them, or none."
         )
-    return LabelledGraph(pairs, tuple(texts), attribute)
+    return LabeledGraph(pairs, tuple(texts), attribute)
 
 
 def _text(label: Any, node: Any, position: int) -> str:

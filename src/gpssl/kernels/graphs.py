@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 from ..rows import mixed_bits
 from ..validation import check_number
 from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal
-from .graph_rows import GraphRows, LabelledGraph
+from .graph_rows import GraphRows, LabeledGraph
 from .word_counts import Counts, write_products
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ class _GraphKernel(CallByBlocks, GraphRows, UnitDiagonal, GenericKernelMixin, Ke
     more entry of φ, so k stays positive semi-definite, and k(x, x) = 1 for every graph.
     """
 
-    def _find(self, graph: LabelledGraph) -> Found:
+    def _find(self, graph: LabeledGraph) -> Found:
         """φ(x)."""
         raise NotImplementedError
 
@@ -83,11 +83,11 @@ class _GraphKernel(CallByBlocks, GraphRows, UnitDiagonal, GenericKernelMixin, Ke
 
 
 class WeisfeilerLehmanKernel(_GraphKernel):
-    """How many nodes of two graphs look alike, with their neighbourhoods out to `n_iterations` steps (Shervashidze et al., 2011).
+    """How many nodes of two graphs look alike, with their neighborhoods out to `n_iterations` steps (Shervashidze et al., 2011).
 
         φ(x) = numbers of nodes with each label, at iteration 0, 1, …, n_iterations
 
-    A node's label at the next iteration is its label and the multiset of the labels of its neighbours; labels are known by 64-bit hashes.
+    A node's label at the next iteration is its label and the multiset of the labels of its neighbors; labels are known by 64-bit hashes.
     See `GraphRows` for what a row may be.
     """
 
@@ -98,8 +98,8 @@ class WeisfeilerLehmanKernel(_GraphKernel):
     def _check_parameters(self) -> None:
         check_number("n_iterations", self.n_iterations, Integral, at_least=1)
 
-    def _find(self, graph: LabelledGraph) -> Found:
-        return _neighbourhoods(graph, int(self.n_iterations))
+    def _find(self, graph: LabeledGraph) -> Found:
+        return _neighborhoods(graph, int(self.n_iterations))
 
 
 class ShortestPathKernel(_GraphKernel):
@@ -114,7 +114,7 @@ class ShortestPathKernel(_GraphKernel):
     def __init__(self, *, node_label: str = "label") -> None:
         self.node_label = node_label
 
-    def _find(self, graph: LabelledGraph) -> Found:
+    def _find(self, graph: LabeledGraph) -> Found:
         return _distances(graph)
 
 
@@ -136,12 +136,12 @@ class RandomWalkKernel(_GraphKernel):
         check_number("decay", self.decay, Real, above=0)
         check_number("n_steps", self.n_steps, Integral, at_least=1)
 
-    def _find(self, graph: LabelledGraph) -> Found:
+    def _find(self, graph: LabeledGraph) -> Found:
         return _walks(graph, float(self.decay), int(self.n_steps))
 
 
 @lru_cache(GRAPHS_REMEMBERED)
-def _neighbourhoods(graph: LabelledGraph, n_iterations: int) -> Found:
+def _neighborhoods(graph: LabeledGraph, n_iterations: int) -> Found:
     """Hashes of the labels at each iteration. That of a multiset is the sum of well-mixed hashes, in which the order is lost."""
     labels = _label_hashes(graph)
     edges = np.array(graph.edges, dtype=np.intp).reshape(-1, 2)
@@ -158,7 +158,7 @@ def _neighbourhoods(graph: LabelledGraph, n_iterations: int) -> Found:
 
 
 @lru_cache(GRAPHS_REMEMBERED)
-def _distances(graph: LabelledGraph) -> Found:
+def _distances(graph: LabeledGraph) -> Found:
     """Hashes of two labels and the distance between them."""
     labels = mixed_bits(_label_hashes(graph))
     between = shortest_path(graph.adjacency(), directed=False, unweighted=True)
@@ -169,7 +169,7 @@ def _distances(graph: LabelledGraph) -> Found:
 
 
 @lru_cache(GRAPHS_REMEMBERED)
-def _walks(graph: LabelledGraph, decay: float, n_steps: int) -> Found:
+def _walks(graph: LabeledGraph, decay: float, n_steps: int) -> Found:
     """The number of walks of each length, which is the hash, over the largest of these numbers: there may be very many walks."""
     adjacency, walks = graph.adjacency(), np.ones(len(graph.labels))
     logarithm, logarithms = 0.0, []
@@ -188,7 +188,7 @@ def _counted(hashes: Hashes) -> Found:
     return Found(words, values.astype(np.float64))
 
 
-def _label_hashes(graph: LabelledGraph) -> Hashes:
+def _label_hashes(graph: LabeledGraph) -> Hashes:
     return np.array([_text_hash(label) for label in graph.labels], dtype=np.uint64)
 
 

@@ -101,19 +101,19 @@ class FittedCells(NamedTuple):
 
 
 def fit_gaussian(X: Array, weight: Array) -> FittedCells:
-    """Maximum likelihood from incomplete rows by expectation maximisation (Dempster, Laird and Rubin, 1977), with a small ridge."""
+    """Maximum likelihood from incomplete rows by expectation maximization (Dempster, Laird and Rubin, 1977), with a small ridge."""
     known = ~np.isnan(X)
     count = np.maximum(weight @ known, np.finfo(float).tiny)
-    centre = weight @ np.where(known, X, 0.0) / count
-    spread = np.sqrt(weight @ np.where(known, X - centre, 0.0) ** 2 / count)
+    center = weight @ np.where(known, X, 0.0) / count
+    spread = np.sqrt(weight @ np.where(known, X - center, 0.0) ** 2 / count)
     # A column without spread is known wherever it is missing, and has no unit of its own.
-    unit = np.where(spread > ROUNDING * np.abs(centre), spread, np.maximum(np.abs(centre), 1.0))
-    cells = _fit_standardised((X - centre) / unit, weight)
+    unit = np.where(spread > ROUNDING * np.abs(center), spread, np.maximum(np.abs(center), 1.0))
+    cells = _fit_standardized((X - center) / unit, weight)
     units = np.outer(unit, unit) if cells.gaussian.covariance.ndim == 2 else unit**2
-    return FittedCells(GaussianRows(centre + unit * cells.gaussian.mean, cells.gaussian.covariance * units), cells.open_variance * unit**2)
+    return FittedCells(GaussianRows(center + unit * cells.gaussian.mean, cells.gaussian.covariance * units), cells.open_variance * unit**2)
 
 
-def _fit_standardised(X: Array, weight: Array) -> FittedCells:
+def _fit_standardized(X: Array, weight: Array) -> FittedCells:
     """The same for columns of mean zero and standard deviation one, or zero."""
     n_columns = X.shape[1]
     variance = weight @ np.where(np.isnan(X), 0.0, X) ** 2 / np.maximum(weight @ ~np.isnan(X), np.finfo(float).tiny)
@@ -124,7 +124,7 @@ def _fit_standardised(X: Array, weight: Array) -> FittedCells:
     moments = gaussian.expectations(X, weight)
     for _ in range(MAX_STEPS if np.isnan(X).any() else 1):
         before = gaussian.covariance.diagonal()
-        gaussian = _maximise(moments, weight.sum())
+        gaussian = _maximize(moments, weight.sum())
         moments = gaussian.expectations(X, weight)
         if np.abs(gaussian.covariance.diagonal() / before - 1).max() < STILL:
             break
@@ -134,7 +134,7 @@ def _fit_standardised(X: Array, weight: Array) -> FittedCells:
     return FittedCells(gaussian, np.where(present, where_missing, given_all_others))
 
 
-def _maximise(moments: Moments, total_weight: float) -> GaussianRows:
+def _maximize(moments: Moments, total_weight: float) -> GaussianRows:
     mean = moments.total / total_weight
     covariance = moments.products / total_weight - np.outer(mean, mean)
     return GaussianRows(mean, covariance + np.diag(np.maximum(RIDGE * covariance.diagonal(), SMALLEST_VARIANCE)))

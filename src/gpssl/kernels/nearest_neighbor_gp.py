@@ -1,4 +1,4 @@
-"""The nearest-neighbour Gaussian process: a process that depends on each row's neighbours alone, as a kernel."""
+"""The nearest-neighbor Gaussian process: a process that depends on each row's neighbors alone, as a kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .resolution import not_resolved, resolve_kernel
 Array = NDArray[np.float64]
 
 JITTER = 1e-10
-"""Of the prior variance, added to the covariance of a few neighbours."""
+"""Of the prior variance, added to the covariance of a few neighbors."""
 SMALLEST_SCALE = 1e-12
 """For the jitter where the kernel is zero."""
 
@@ -43,7 +43,7 @@ class NearestNeighborGP(Kernel):
 
         k̃(x, y) = b(x)ᵀ C b(y) + v(x) if x and y are the same row
 
-    With as many neighbours as rows it is k at the training rows. With few, it forgets what only distant rows tell, and rows between the
+    With as many neighbors as rows it is k at the training rows. With few, it forgets what only distant rows tell, and rows between the
     training rows have noise of their own, v(x): it is rougher than k. It approximates k, so it is no better at few labels than k is; for
     those there is `NeighborDiffusion`.
 
@@ -68,7 +68,7 @@ class NearestNeighborGP(Kernel):
         check_number("max_rows", self.max_rows, Integral, at_least=2)
         if self.kernel is not None and (preparing_kernel(self.kernel) is not None or not self.kernel.requires_vector_input):
             raise ValueError(
-                f"NearestNeighborGP finds neighbours among vectors, but {self.kernel} is for other rows: pass a kernel for vectors."
+                f"NearestNeighborGP finds neighbors among vectors, but {self.kernel} is for other rows: pass a kernel for vectors."
             )
         rows = open_rows(X, sample_weight)
         base = resolve_kernel(NeighborRBF() if self.kernel is None else self.kernel, rows, seed)
@@ -78,11 +78,11 @@ class NearestNeighborGP(Kernel):
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> NoReturn:
         """An error: there are no rows yet."""
-        raise not_resolved(self, "neighbours")
+        raise not_resolved(self, "neighbors")
 
     def diag(self, X: Any) -> NoReturn:
         """An error: there are no rows yet."""
-        raise not_resolved(self, "neighbours")
+        raise not_resolved(self, "neighbors")
 
     def is_stationary(self) -> bool:
         """It depends on where the training rows are."""
@@ -102,14 +102,14 @@ class NearestNeighborKernel(CallByBlocks, Kernel):
         self.n_neighbors = n_neighbors
 
     def block_kernel(self, points: Array) -> BlockKernel:
-        """C b(u) for the points once; for each block of rows a search for neighbours and a sparse product."""
-        of_points = self._given_neighbours(points)
+        """C b(u) for the points once; for each block of rows a search for neighbors and a sparse product."""
+        of_points = self._given_neighbors(points)
         covariances = self._covariance_with(of_points.weights)
         own_hashes = hash_rows(points, 0)
 
         def fill(X: Array, out: Array) -> None:
             X = in_double_precision(X)
-            of_rows = self._given_neighbours(X)
+            of_rows = self._given_neighbors(X)
             out[...] = of_rows.weights @ covariances
             row, point = np.nonzero(hash_rows(X, 0)[:, None] == own_hashes)
             out[row, point] += of_rows.variance[row]
@@ -118,7 +118,7 @@ class NearestNeighborKernel(CallByBlocks, Kernel):
 
     def diag(self, X: Any) -> Array:
         """b(x)ᵀ C b(x) + v(x). [n]"""
-        given = self._given_neighbours(np.asarray(X, dtype=np.float64))
+        given = self._given_neighbors(np.asarray(X, dtype=np.float64))
         shared = np.asarray(given.weights.multiply(self._covariance_with(given.weights).T).sum(axis=1)).ravel()
         return shared + given.variance
 
@@ -142,22 +142,22 @@ class NearestNeighborKernel(CallByBlocks, Kernel):
         """Without what follows from the parameters."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_nearest", "_factor")}
 
-    def _given_neighbours(self, X: Array) -> _Conditionals:
+    def _given_neighbors(self, X: Array) -> _Conditionals:
         return self._conditionals(X, list(self._nearest.search(X / self.scale, self.n_neighbors).places))
 
-    def _conditionals(self, X: Array, neighbours: Sequence[NDArray[np.intp]]) -> _Conditionals:
-        """b and v of each row, given those of the first rows that are its neighbours."""
+    def _conditionals(self, X: Array, neighbors: Sequence[NDArray[np.intp]]) -> _Conditionals:
+        """b and v of each row, given those of the first rows that are its neighbors."""
         variance = kernel_diagonal(self.kernel, X)
         jitter = JITTER * max(float(variance.mean()), SMALLEST_SCALE)
         weights = []
-        for row, places in enumerate(neighbours):
+        for row, places in enumerate(neighbors):
             near = self.rows[places]
             covariance = self.kernel(near) + jitter * np.eye(len(near)) if len(near) else np.empty((0, 0))
             cross = self.kernel(near, X[[row]])[:, 0] if len(near) else np.empty(0)
             weights.append(np.linalg.solve(covariance, cross))
             variance[row] = max(variance[row] - weights[-1] @ cross, 0.0)
-        starts = np.cumsum([0, *map(len, neighbours)])
-        indices = np.concatenate([np.empty(0, np.intp), *neighbours])
+        starts = np.cumsum([0, *map(len, neighbors)])
+        indices = np.concatenate([np.empty(0, np.intp), *neighbors])
         data = np.concatenate([np.empty(0), *weights])
         return _Conditionals(csr_array((data, indices, starts), shape=(len(X), len(self.rows))), variance)
 
@@ -170,10 +170,10 @@ class NearestNeighborKernel(CallByBlocks, Kernel):
 
 
 class _Conditionals(NamedTuple):
-    """Rows, given their neighbours."""
+    """Rows, given their neighbors."""
 
     weights: csr_array
-    """b, in the columns of the neighbours. [n, rows]"""
+    """b, in the columns of the neighbors. [n, rows]"""
     variance: Array
     """v. [n]"""
 

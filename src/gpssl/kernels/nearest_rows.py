@@ -19,7 +19,7 @@ ROWS_AT_A_TIME = 256
 PAIRS_AT_A_TIME = 65_536
 
 
-class Neighbours(NamedTuple):
+class Neighbors(NamedTuple):
     """The nearest rows of each row that was asked for, nearest first."""
 
     places: NDArray[np.intp]
@@ -40,36 +40,36 @@ class NearestRows:
         self.rows = rows
 
     @cached_property
-    def _centred(self) -> tuple[Array, Array, Array]:
-        centre = np.median(self.rows, axis=0)  # one row far out would shift the mean away from all others
-        centred = self.rows - centre
-        return centre, centred, 0.5 * (centred**2).sum(axis=1)
+    def _centered(self) -> tuple[Array, Array, Array]:
+        center = np.median(self.rows, axis=0)  # one row far out would shift the mean away from all others
+        centered = self.rows - center
+        return center, centered, 0.5 * (centered**2).sum(axis=1)
 
-    def search(self, X: Array, k: int) -> Neighbours:
+    def search(self, X: Array, k: int) -> Neighbors:
         """The k nearest rows of each row of X, among which it may be itself."""
         places = np.empty((len(X), k), dtype=np.intp)
         distances = np.empty((len(X), k))
-        self._centred  # noqa: B018  (the threads share it)
+        self._centered  # noqa: B018  (the threads share it)
 
         def search_block(block: slice) -> None:
             places[block], distances[block] = self._search_block(X[block], k)
 
         map_on_threads(search_block, list(row_blocks(len(X), ROWS_AT_A_TIME)))
-        return Neighbours(places, distances)
+        return Neighbors(places, distances)
 
-    def _search_block(self, X: Array, k: int) -> Neighbours:
-        centre, centred, half_norms = self._centred
-        from_centre = X - centre
+    def _search_block(self, X: Array, k: int) -> Neighbors:
+        center, centered, half_norms = self._centered
+        from_center = X - center
         # ½|x − r|² but for ½|x|², which is the same for all r.
-        approximate = half_norms - from_centre @ centred.T
-        own, theirs = ROUNDING * (from_centre**2).sum(axis=1), ROUNDING * half_norms
+        approximate = half_norms - from_center @ centered.T
+        own, theirs = ROUNDING * (from_center**2).sum(axis=1), ROUNDING * half_norms
         limit = np.partition(approximate + theirs, k - 1, axis=1)[:, k - 1] + own
         row, place = np.nonzero(approximate - theirs <= limit[:, None])
         squared = self._squared_distances(X, row, place)
         order = np.lexsort((place, squared, row))
         first = np.searchsorted(row[order], np.arange(len(X)))
         nearest = order[first[:, None] + np.arange(k)]
-        return Neighbours(place[nearest], np.sqrt(squared[nearest]))
+        return Neighbors(place[nearest], np.sqrt(squared[nearest]))
 
     def _squared_distances(self, X: Array, row: NDArray[np.intp], place: NDArray[np.intp]) -> Array:
         """By differences, pair by pair: the same bits whatever else is asked for."""

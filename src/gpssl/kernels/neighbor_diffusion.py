@@ -1,4 +1,4 @@
-"""A kernel that follows the data: rows are alike if a random walk from neighbour to neighbour leads from one to the other."""
+"""A kernel that follows the data: rows are alike if a random walk from neighbor to neighbor leads from one to the other."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..sources import open_rows
 from ..validation import check_number
 from .column_scale import column_scale
 from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal, describe
-from .neighbour_graph import diffusion_coordinates, neighbour_graph
-from .neighbour_space import Border, KernelSpace, NeighbourSpace, VectorSpace
+from .neighbor_graph import diffusion_coordinates, neighbor_graph
+from .neighbor_space import Border, KernelSpace, NeighborSpace, VectorSpace
 from .preparation import preparing_kernel, training_rows
 from .resolution import not_resolved, resolve_kernel
 
@@ -23,16 +23,16 @@ Array = NDArray[np.float64]
 
 
 class NeighborDiffusion(UnitDiagonal, Kernel):
-    """Diffusion on the graph of nearest neighbours, which follows the clusters and bands of the unlabelled rows.
+    """Diffusion on the graph of nearest neighbors, which follows the clusters and bands of the unlabeled rows.
 
     The distinct training rows are the nodes of a graph, in which each is connected with its K nearest, and with those whose K nearest it is
-    among; W_ij = exp(−d_ij² / (σ_i σ_j)), where σ is the distance to the K-th neighbour. A walk that stays or goes to a neighbour with
+    among; W_ij = exp(−d_ij² / (σ_i σ_j)), where σ is the distance to the K-th neighbor. A walk that stays or goes to a neighbor with
     equal chances has the symmetric transition matrix ½ (I + D^−½ W D^−½) = Σ_a λ_a ψ_a ψ_aᵀ, and t steps of it make the kernel
 
         k(x_i, x_j) = φ(x_i)ᵀ φ(x_j),      φ(x_i) ∝ (λ_a^{t/2} ψ_a(i))_a,      |φ| = 1
 
     Any row, of the training rows or not, has the average φ(x) ∝ Σ_j (1 − d_j² / d_{K+1}²) φ(x_j) over its K nearest training rows, which
-    changes continuously where neighbours change. Far from them that would be as certain as among them, so there the kernel gives way to a
+    changes continuously where neighbors change. Far from them that would be as certain as among them, so there the kernel gives way to a
     background kernel k₀, and the prior variance is 1 everywhere:
 
         k(x, y) = s(x) s(y) φ(x)ᵀφ(y) + sqrt(1 − s(x)²) sqrt(1 − s(y)²) k₀(x, y)
@@ -40,7 +40,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
     s is 1 up to a certain root mean square distance from the K nearest rows, and falls like a Gaussian beyond. Parts of the graph
     without a connection are independent under the prior; each has at least one eigenvector.
 
-    Neighbours are those in Euclidean distance; k₀ is then a squared exponential whose lengthscale is where s begins to fall, at twice the
+    Neighbors are those in Euclidean distance; k₀ is then a squared exponential whose lengthscale is where s begins to fall, at twice the
     distance that 99 % of the training rows have. Or they are those by another kernel, for rows of any kind:
     `NeighborDiffusion(kernel=TfidfKernel())`. Then the distance is sqrt(2 − 2 k(x, y)), with k(x, x) scaled to 1, k₀ is that kernel, and s
     begins to fall halfway between what is typical of the training rows and √2, where a row has nothing in common with any.
@@ -53,7 +53,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
     n_neighbors
         K.
     kernel
-        The kernel by which rows are neighbours. None: the distance between vectors.
+        The kernel by which rows are neighbors. None: the distance between vectors.
     time
         t, the steps of the walk: after more of them, only coarser structure is left. "auto" leaves about six directions.
     n_eigenvectors
@@ -61,7 +61,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
     per_column
         Whether distances between vectors are measured in units of each column's standard deviation.
     max_rows
-        With more distinct rows than this, a sample of this size makes the graph. Neighbours are searched exactly, so the work grows
+        With more distinct rows than this, a sample of this size makes the graph. Neighbors are searched exactly, so the work grows
         with its square.
     """
 
@@ -84,7 +84,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
 
     @property
     def requires_vector_input(self) -> bool:
-        """What the kernel says by which rows are neighbours."""
+        """What the kernel says by which rows are neighbors."""
         return self.kernel is None or bool(getattr(self.kernel, "requires_vector_input", True))
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> DiffusionKernel:
@@ -95,13 +95,13 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
         kernel = None if self.kernel is None else resolve_kernel(self.kernel, rows, seed)
         sample = rows.sample(self.max_rows, seed)
         if len(sample.rows) < 3:
-            raise ValueError(f"{len(sample.rows)} distinct rows make no graph of neighbours; at least 3 are needed.")
+            raise ValueError(f"{len(sample.rows)} distinct rows make no graph of neighbors; at least 3 are needed.")
         scale = column_scale(sample.rows, sample.weight, per_column=self.per_column) if kernel is None else None
         space = _space(sample.rows, scale, kernel)
         k = min(int(self.n_neighbors), len(sample.rows) - 1)
         found = space.search(sample.rows, k + 1)
         time = None if isinstance(self.time, str) else float(self.time)
-        coordinates = diffusion_coordinates(neighbour_graph(found), time=time, n_eigenvectors=int(self.n_eigenvectors), seed=seed)
+        coordinates = diffusion_coordinates(neighbor_graph(found), time=time, n_eigenvectors=int(self.n_eigenvectors), seed=seed)
         border = space.border(_typical_distance(found.distances[:, 1:]))
         return DiffusionKernel(
             sample.rows, coordinates, scale=scale, kernel=kernel, n_neighbors=k, reach=border.reach, fading=border.fading
@@ -110,7 +110,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
     def _check_parameters(self) -> None:
         check_number("n_neighbors", self.n_neighbors, Integral, at_least=1)
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise TypeError(f"The kernel by which rows are neighbours must be a kernel object or None, got {self.kernel!r}.")
+            raise TypeError(f"The kernel by which rows are neighbors must be a kernel object or None, got {self.kernel!r}.")
         if not (isinstance(self.time, str) and self.time == "auto"):
             check_number("time", self.time, Real, at_least=0, otherwise='or "auto"')
         check_number("n_eigenvectors", self.n_eigenvectors, Integral, at_least=1)
@@ -138,11 +138,11 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
     scale
         What one unit of distance is in each column, for vectors. [D]
     kernel
-        By which rows are neighbours, for others.
+        By which rows are neighbors, for others.
     n_neighbors
         K.
     reach, fading
-        The distance from its neighbours at which a row leaves the data, and the width over which s falls.
+        The distance from its neighbors at which a row leaves the data, and the width over which s falls.
     """
 
     def __init__(
@@ -166,11 +166,11 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
 
     @property
     def requires_vector_input(self) -> bool:
-        """What the kernel says by which rows are neighbours."""
+        """What the kernel says by which rows are neighbors."""
         return self.kernel is None or bool(getattr(self.kernel, "requires_vector_input", True))
 
     @cached_property
-    def _space(self) -> NeighbourSpace:
+    def _space(self) -> NeighborSpace:
         return _space(self.rows, self.scale, self.kernel)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
         return {name: value for name, value in self.__dict__.items() if name != "_space"}
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
-        """The points' coordinates once; for each block a search for its neighbours, and two matrix products."""
+        """The points' coordinates once; for each block a search for its neighbors, and two matrix products."""
         of_points = self._located(points)
         some_outside = of_points.outside.any()
 
@@ -196,7 +196,7 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
         farthest = np.maximum(distances[:, -1:], np.finfo(float).tiny)
         places, distances = places[:, :-1], distances[:, :-1]
         weights = 1 - (distances / farthest) ** 2
-        weights[weights.max(axis=1) <= 0] = 1.0  # all neighbours are at the same distance
+        weights[weights.max(axis=1) <= 0] = 1.0  # all neighbors are at the same distance
         average = np.einsum("nk,nkr->nr", weights, self.coordinates[places])
         average /= np.maximum(np.linalg.norm(average, axis=1, keepdims=True), np.finfo(float).tiny)
         beyond = np.maximum(_typical_distance(distances) - self.reach, 0.0)
@@ -221,12 +221,12 @@ class _Located(NamedTuple):
     """sqrt(1 − s(x)²). [n]"""
 
 
-def _space(rows: NDArray[Any], scale: Array | None, kernel: Kernel | None) -> NeighbourSpace:
+def _space(rows: NDArray[Any], scale: Array | None, kernel: Kernel | None) -> NeighborSpace:
     if kernel is not None:
         return KernelSpace(rows, kernel)
     return VectorSpace(rows, np.ones(rows.shape[1]) if scale is None else scale)
 
 
 def _typical_distance(distances: Array) -> Array:
-    """The root mean square distance from the neighbours. [n]"""
+    """The root mean square distance from the neighbors. [n]"""
     return np.sqrt((distances**2).mean(axis=1))

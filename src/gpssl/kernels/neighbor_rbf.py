@@ -1,4 +1,4 @@
-"""The paper's kernel: a squared exponential whose lengthscale comes from nearest neighbours."""
+"""The paper's kernel: a squared exponential whose lengthscale comes from nearest neighbors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, NormalizedKernelMixin,
 from ..rows import hash_rows, row_blocks
 from ..sources import Part, Rows, open_rows
 from .column_scale import column_scale
-from .neighbour_rule import check_rule, neighbour_lengthscale
+from .neighbor_rule import check_rule, neighbor_lengthscale
 from .resolution import not_resolved
 
 FARTHEST_ROWS = 64
@@ -21,7 +21,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     """Unit-variance squared exponential with the lengthscale rule of the paper's section 3.1.
 
         k(x, y) = exp(−½ (x − y)ᵀ L⁻² (x − y)),      L = diag(l₁ … l_D)
-        l       = reduce over rows of the distance to the K-th neighbour,      K = max(1, ⌊N / neighborhood⌋)
+        l       = reduce over rows of the distance to the K-th neighbor,      K = max(1, ⌊N / neighborhood⌋)
 
     With `per_column` the distances are measured in units of each column's standard deviation s_d, and l_d = s_d·l: the
     kernel then does not depend on the units a table happens to be written in. On columns of equal standard deviation it is
@@ -31,7 +31,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     Parameters
     ----------
     neighborhood
-        The neighbour that sets the lengthscale is the K = ⌊N / neighborhood⌋-th; larger values give shorter lengthscales.
+        The neighbor that sets the lengthscale is the K = ⌊N / neighborhood⌋-th; larger values give shorter lengthscales.
     reduce
         "max" is the paper's rule, "median" ignores outlying rows: one row far from all others stretches the maximum,
         and with it the kernel, at will.
@@ -39,7 +39,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         One lengthscale per column, or one for all.
     max_rows
         With more distinct rows than this, the rule is computed on a sample of this size. K scales with the sample, and the rows
-        farthest from the centre are added to it as anchors, so that the result stays close to the rule on all rows.
+        farthest from the center are added to it as anchors, so that the result stays close to the rule on all rows.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     def resolve(self, X: Any, sample_weight: NDArray[np.float64] | None = None, seed: int = 0) -> RBF:
         """scikit-learn's `RBF` with the lengthscale that the rule gives for these rows, in memory or not.
 
-        At most two passes over the rows, one for the sample and one for the rows farthest out; neighbours are searched in the sample.
+        At most two passes over the rows, one for the sample and one for the rows farthest out; neighbors are searched in the sample.
         """
         check_rule(self.neighborhood, self.reduce, self.max_rows)
         rows = open_rows(X, sample_weight)
@@ -67,7 +67,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         # A full sample may lack the outlying rows that the largest distance belongs to.
         sampled = len(sample.rows) == self.max_rows
         outlying = _farthest_rows(rows, scale, sample.rows, seed) if sampled and self.reduce == "max" else sample.rows[:0] / scale
-        lengthscale = scale * neighbour_lengthscale(
+        lengthscale = scale * neighbor_lengthscale(
             sample.rows / scale, sample.weight, neighborhood=self.neighborhood, reduce=self.reduce, outlying=outlying
         )
         return RBF(lengthscale if self.per_column else float(lengthscale[0]), length_scale_bounds="fixed")
@@ -84,7 +84,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
 
 class _Outlying(NamedTuple):
-    """Distinct rows and their squared distances from the centre, in units of the columns' scale."""
+    """Distinct rows and their squared distances from the center, in units of the columns' scale."""
 
     rows: NDArray[np.float64]
     squared: NDArray[np.float64]
@@ -98,18 +98,18 @@ class _Outlying(NamedTuple):
 
 
 def _farthest_rows(rows: Rows, scale: NDArray[np.float64], sample: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """The rows farthest from the centre of the sample, in units of `scale`."""
-    centre = (sample / scale).mean(axis=0)
+    """The rows farthest from the center of the sample, in units of `scale`."""
+    center = (sample / scale).mean(axis=0)
 
-    def summarise(part: Part) -> _Outlying:
-        squared = [((part.rows[block] / scale - centre) ** 2).sum(axis=1) for block in row_blocks(len(part.rows))]
+    def summarize(part: Part) -> _Outlying:
+        squared = [((part.rows[block] / scale - center) ** 2).sum(axis=1) for block in row_blocks(len(part.rows))]
         distances = np.where(part.weight > 0, np.concatenate(squared), -1.0)
         return _farthest_of_part(part.rows, distances, scale, seed)
 
     def combine(one: _Outlying, other: _Outlying) -> _Outlying:
         return _Outlying(*(np.concatenate(pair) for pair in zip(one, other, strict=True))).farthest()
 
-    return rows.reduce(summarise, combine).rows
+    return rows.reduce(summarize, combine).rows
 
 
 def _farthest_of_part(rows: NDArray[Any], squared: NDArray[np.float64], scale: NDArray[np.float64], seed: int) -> _Outlying:

@@ -21,11 +21,11 @@ LARGEST_DENSE = 3000
 TRUNCATED = 500
 """Eigenvectors for larger graphs."""
 SHIFT = 1e-6
-"""Beyond the largest eigenvalue of I − L, so that the matrix to factorise is regular."""
+"""Beyond the largest eigenvalue of I − L, so that the matrix to factorize is regular."""
 
 
 class _Spectrum(NamedTuple):
-    """The normalised Laplacian of one graph, L = U diag(λ) Uᵀ on its linked nodes."""
+    """The normalized Laplacian of one graph, L = U diag(λ) Uᵀ on its linked nodes."""
 
     places: dict[Any, int]
     """The position of each node."""
@@ -38,13 +38,13 @@ class _Spectrum(NamedTuple):
 
 
 class _NodeKernel(GenericKernelMixin, Kernel):
-    """A function of the normalised Laplacian: k = s(L) / c, with c = trace s(L) / N, so that the variance is 1 on average.
+    """A function of the normalized Laplacian: k = s(L) / c, with c = trace s(L) / N, so that the variance is 1 on average.
 
     L = I − D^(−½) W D^(−½); a node without edges has a zero row in L, and correlates with no other. Nodes in different components of the
     graph do not correlate either.
 
     Graphs with up to 3,000 linked nodes are decomposed completely. For larger ones, or with `n_eigenvectors`, the r smallest eigenvalues
-    are used (500 by default): no dense N × N matrix is formed, one sparse matrix is factorised, and `truncation_error()` bounds what is
+    are used (500 by default): no dense N × N matrix is formed, one sparse matrix is factorized, and `truncation_error()` bounds what is
     left out.
     """
 

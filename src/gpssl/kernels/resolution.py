@@ -12,7 +12,7 @@ from ..sources import Rows
 
 @runtime_checkable
 class DataDependentKernel(Protocol):
-    """A kernel with something still to be learnt from the rows, unless it has an attribute `is_resolved` that is true."""
+    """A kernel with something still to be learned from the rows, unless it has an attribute `is_resolved` that is true."""
 
     def resolve(self, rows: Rows, *, seed: int) -> Kernel:
         """The concrete kernel for these rows, of which `rows.sample(limit, seed)` gives as many as fit in memory."""

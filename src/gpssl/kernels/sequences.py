@@ -230,7 +230,7 @@ class SubsequenceKernel(WordKernel):
 
     def _patterns(self, longest: int) -> Iterator[Pattern]:
         """All ways to place the letters in at most `longest` consecutive ones, the first of which is taken."""
-        # decay^length is common to all and falls out of the normalised kernel; left in, it could underflow.
+        # decay^length is common to all and falls out of the normalized kernel; left in, it could underflow.
         common = self.length if self.normalize else 0
         for others in combinations(range(1, longest), self.length - 1):
             offsets = (0, *others)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..downstream.labels import labelled_rows
+from ..downstream.labels import labeled_rows
 from .figures import Style, style_of
 
 MAX_CLASSES = 20
@@ -22,10 +22,10 @@ class RowGroup(NamedTuple):
 
 
 def group_by_class(y: Any, n_rows: int) -> list[RowGroup]:
-    """The rows of each class; those marked as unlabelled are in no group."""
+    """The rows of each class; those marked as unlabeled are in no group."""
     if len(y) != n_rows:
         raise ValueError(f"There are {n_rows} rows and {len(y)} labels: pass one label for each row.")
-    labels = labelled_rows(y)
+    labels = labeled_rows(y)
     classes = np.unique(labels.values)
     if len(classes) > MAX_CLASSES:
         raise ValueError(f"{len(classes)} classes cannot be told apart in a picture: join some, to at most {MAX_CLASSES}.")

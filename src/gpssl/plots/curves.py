@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..calibration import ReliabilityCurve
 from ..selective import RiskCoverageCurve
-from .figures import GREY, add_legend, axes_or_new, check_some, frame, style_of
+from .figures import GRAY, add_legend, axes_or_new, check_some, frame, style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def plot_reliability(curves: Mapping[str, ReliabilityCurve], ax: Axes | None = N
     """
     check_some(curves, "reliability_curve")
     ax = axes_or_new(ax, 5.2, 5.0)
-    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, label="accuracy = certainty")
+    ax.plot([0, 1], [0, 1], color=GRAY, linewidth=0.8, label="accuracy = certainty")
     for number, (name, curve) in enumerate(curves.items()):
         style = style_of(number)
         label = f"{name} (ECE {curve.expected_calibration_error:.3f})"

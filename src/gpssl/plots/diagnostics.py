@@ -11,7 +11,7 @@ from ..checked_rows import check_rows_in_memory
 from ..estimator import GPSSL
 from ..kernels import kernel_diagonal
 from ..rows import row_blocks
-from .figures import COLORS, GREY, add_legend, axes_or_new, frame
+from .figures import COLORS, GRAY, add_legend, axes_or_new, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def plot_spectrum(ssl: GPSSL, ax: Axes | None = None) -> Axes:
     )
     ax.semilogy(number[n_components:], eigenvalues[n_components:], "o", color=COLORS[0], markersize=3, fillstyle="none", label="others")
     if residual > 0:
-        ax.axhline(residual, color=GREY, linestyle="--", linewidth=1, label=f"residual variance ρ = {residual:.1e}")
+        ax.axhline(residual, color=GRAY, linestyle="--", linewidth=1, label=f"residual variance ρ = {residual:.1e}")
     frame(ax, xlabel="direction", ylabel="eigenvalue (variance over rows)")
     add_legend(ax)
     return ax
@@ -55,7 +55,7 @@ def plot_residuals(ssl: GPSSL, X: Any, ax: Axes | None = None) -> Axes:
     ax.ecdf(shares, color=COLORS[0], label=f"{len(shares)} rows")
     ax.axvline(shares.mean(), color=COLORS[1], linestyle="-.", linewidth=1.2, label=f"mean {shares.mean():.1e}")
     label = f"tolerance {tolerance:g} ({np.mean(shares > tolerance):.0%} above)"
-    ax.axvline(tolerance, color=GREY, linestyle="--", linewidth=1.2, label=label)
+    ax.axvline(tolerance, color=GRAY, linestyle="--", linewidth=1.2, label=label)
     frame(ax, xlabel="share of prior variance left open", ylabel="share of rows below")
     add_legend(ax)
     return ax

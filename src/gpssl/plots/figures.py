@@ -1,4 +1,4 @@
-"""What all pictures share: figures, colours, and the frame around a panel."""
+"""What all pictures share: figures, colors, and the frame around a panel."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which are told apart by all kinds of colour vision; without their yellow, which is faint on white."""
+"""Okabe and Ito's, which are told apart by all kinds of color vision; without their yellow, which is faint on white."""
 
-# Neither length has a divisor in common with that of the colours: no combination returns before every other one had its turn.
+# Neither length has a divisor in common with that of the colors: no combination returns before every other one had its turn.
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "^", "s", "D", "v", "P")
 
-GREY = "#666666"
+GRAY = "#666666"
 
 MAX_DIMENSIONS = 10
 """Of a representation in one picture: panels beyond are too small, or the picture too large, to be read."""

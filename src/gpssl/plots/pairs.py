@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..estimator import GPSSL
 from ..validation import seed_from
 from .classes import RowGroup, group_by_class
-from .figures import GREY, Style, choose_dimensions, dimension_name, frame, new_figure, style_of
+from .figures import GRAY, Style, choose_dimensions, dimension_name, frame, new_figure, style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def plot_pairs(
     X
         Rows.
     labels
-        Classes to tell apart, one for each row; rows marked as unlabelled are grey.
+        Classes to tell apart, one for each row; rows marked as unlabeled are gray.
     dimensions
         Which dimensions, counted from 0; by default all.
     n_ellipses
@@ -85,7 +85,7 @@ def _group_rows(labels: Any, n_rows: int) -> list[RowGroup]:
         return [RowGroup("rows", style_of(0), np.arange(n_rows))]
     groups = group_by_class(labels, n_rows)
     without = np.setdiff1d(np.arange(n_rows), np.concatenate([group.rows for group in groups]))
-    return [RowGroup("no label", Style(GREY, "-", "."), without), *groups] if len(without) > 0 else groups
+    return [RowGroup("no label", Style(GRAY, "-", "."), without), *groups] if len(without) > 0 else groups
 
 
 def _triangle_of_axes(n: int, space: float) -> NDArray[Any]:

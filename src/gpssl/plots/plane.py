@@ -61,7 +61,7 @@ class Grid(NamedTuple):
 
 
 class ColorScale(NamedTuple):
-    """Which colours stand for which values."""
+    """Which colors stand for which values."""
 
     colors: str
     low: float
@@ -80,7 +80,7 @@ class ColorScale(NamedTuple):
 
 
 def plot_maps(values: ArrayLike, grid: Grid, X: Any = None, *, titles: Sequence[str], label: str, diverging: bool = False) -> NDArray[Any]:
-    """A map of each column of `values` with the same colours for all, and the rows X on top.
+    """A map of each column of `values` with the same colors for all, and the rows X on top.
 
     Parameters
     ----------
@@ -93,9 +93,9 @@ def plot_maps(values: ArrayLike, grid: Grid, X: Any = None, *, titles: Sequence[
     titles
         One for each panel.
     label
-        What the colours stand for.
+        What the colors stand for.
     diverging
-        Whether the colours part at zero.
+        Whether the colors part at zero.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def new_panels(n_rows: int, n_columns: int) -> NDArray[Any]:
 
 
 def draw_maps(axes: NDArray[Any], values: Array, grid: Grid, *, label: str, scale: ColorScale) -> None:
-    """A map of each column of `values` [n², panels] on one row of axes, and a colour bar beside them."""
+    """A map of each column of `values` [n², panels] on one row of axes, and a color bar beside them."""
     for ax, column in zip(axes, values.T, strict=True):
         image = ax.imshow(
             column.reshape(grid.n_points, grid.n_points),
@@ -140,7 +140,7 @@ def draw_maps(axes: NDArray[Any], values: Array, grid: Grid, *, label: str, scal
 
 
 def draw_rows(ax: Axes, X: Any) -> None:
-    """The rows as small points, white with a black edge: one of them is seen on any colour."""
+    """The rows as small points, white with a black edge: one of them is seen on any color."""
     x, y = check_plane(X).T
     ax.scatter(x, y, s=3, color="white", edgecolors="black", linewidths=0.25)
 

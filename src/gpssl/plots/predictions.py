@@ -90,7 +90,7 @@ def _column_of(classifier: Any, positive: Any, name: str) -> int:
 
 
 def _draw_crosses(ax: Axes, rows: Array, groups: list[RowGroup]) -> None:
-    """Labelled rows, coloured by class; an outline keeps them apart from the map."""
+    """Labeled rows, colored by class; an outline keeps them apart from the map."""
     from matplotlib.patheffects import withStroke
 
     outline = [withStroke(linewidth=2.6, foreground="white")]

@@ -46,7 +46,7 @@ def plot_dimensions(
     values: Literal["mean", "std"] = "mean",
     dimensions: Sequence[int] | None = None,
 ) -> NDArray[Any]:
-    """Each dimension of the representation, or its standard deviation, over the tissue or another plane, with the same colours for all.
+    """Each dimension of the representation, or its standard deviation, over the tissue or another plane, with the same colors for all.
 
     Parameters
     ----------
@@ -163,14 +163,14 @@ def plot_types(adata: Any, *, key: str = "gpssl", types: Sequence[str] | None = 
 
 
 def plot_labels(adata: Any, label_key: str, *, bases: Sequence[str] = BASES) -> NDArray[Any]:
-    """The labelled spots in the colours of their classes, the others grey.
+    """The labeled spots in the colors of their classes, the others gray.
 
     Parameters
     ----------
     adata
         With labels in `obs`.
     label_key
-        Its column: text, categories or whole numbers; missing (NaN, None, "", "nan" or −1) at unlabelled spots.
+        Its column: text, categories or whole numbers; missing (NaN, None, "", "nan" or −1) at unlabeled spots.
     bases
         Keys of `obsm`, with or without their "X_": one row for each.
 
@@ -200,7 +200,7 @@ def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None
     library_id
         Which image, where there are several.
     outline
-        Colour of the outlines, None for the image alone.
+        Color of the outlines, None for the image alone.
 
     Returns
     -------
@@ -228,7 +228,7 @@ def _draw(adata: Any, values: Classes | Array, basis: str, ax: Axes, scale: Colo
 
 
 def _panels(adata: Any, bases: Sequence[str], n_columns: int, *, room: float) -> NDArray[Any]:
-    """Empty panels, one row for each basis, as tall as its plane wants, with some room for legends and colour bars. [bases, n_columns]"""
+    """Empty panels, one row for each basis, as tall as its plane wants, with some room for legends and color bars. [bases, n_columns]"""
     if isinstance(bases, str) or len(bases) == 0:
         raise ValueError(f'bases must be a list of names such as ("tsne", "spatial"), got {bases!r}.')
     heights = [PANEL_WIDTH * height_over_width(places_of(adata, basis)) for basis in bases]
@@ -240,7 +240,7 @@ def _panels(adata: Any, bases: Sequence[str], n_columns: int, *, room: float) ->
 
 
 def _add_shared_bar(axes: NDArray[Any], label: str) -> None:
-    """One colour bar to the right of all panels."""
+    """One color bar to the right of all panels."""
     drawn = axes[0].collections[-1]
     bar = axes[0].figure.colorbar(drawn, ax=list(axes), label=label, shrink=0.9, aspect=25, pad=0.02)
     bar.outline.set_visible(False)

@@ -1,4 +1,4 @@
-"""What pictures of spots need from AnnData: places, the image behind them, and classes or numbers with their colours."""
+"""What pictures of spots need from AnnData: places, the image behind them, and classes or numbers with their colors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Classes(NamedTuple):
 
     @property
     def occurring(self) -> list[tuple[str, Any]]:
-        """Names and colours of the classes that some spot has."""
+        """Names and colors of the classes that some spot has."""
         return [(name, color) for k, (name, color) in enumerate(zip(self.names, self.colors, strict=True)) if (self.codes == k).any()]
 
 
@@ -97,7 +97,7 @@ def labels_of(adata: Any, label_key: str) -> Classes:
 
 
 def dominant_types(adata: Any, key: str, proba: Any) -> Classes:
-    """The likeliest type of each spot, among all types that labels know: one without a labelled spot has no column, but a colour."""
+    """The likeliest type of each spot, among all types that labels know: one without a labeled spot has no column, but a color."""
     name = f"{key}_label"
     every = list(adata.obs[name].cat.categories) if name in adata.obs and hasattr(adata.obs[name], "cat") else []
     every += [type_name for type_name in proba.columns if type_name not in every]
@@ -106,7 +106,7 @@ def dominant_types(adata: Any, key: str, proba: Any) -> Classes:
 
 
 def classes_of(values: Any, colors: Any = None) -> Classes:
-    """The classes of a pandas Series, with their colours: those given or, where they do not fit, those of the house.
+    """The classes of a pandas Series, with their colors: those given or, where they do not fit, those of the house.
 
     The latter go by the names of all categories in alphabetical order, also of those without a spot, so that a class looks the same in a
     column that has its classes in another order, or fewer of them at its spots.
@@ -119,7 +119,7 @@ def classes_of(values: Any, colors: Any = None) -> Classes:
 
 
 def class_colors(n: int) -> list[Any]:
-    """Colours that are told apart: Okabe and Ito's as far as they go, then matplotlib's twenty, then a rainbow."""
+    """Colors that are told apart: Okabe and Ito's as far as they go, then matplotlib's twenty, then a rainbow."""
     from matplotlib import colormaps
 
     if n <= len(COLORS):

@@ -1,4 +1,4 @@
-"""Spots in one panel: circles on the image, and what their colours stand for beside it."""
+"""Spots in one panel: circles on the image, and what their colors stand for beside it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-UNLABELLED_COLOR = "#d0d0d0"
-"""Of spots without a label or a number; lighter than any colour of a class."""
-UNLABELLED_NAME = "unlabelled"
+UNLABELED_COLOR = "#d0d0d0"
+"""Of spots without a label or a number; lighter than any color of a class."""
+UNLABELED_NAME = "unlabeled"
 LEGEND_ROWS = 14
 BAR_WIDTH = 0.8
-"""Of a colour bar with its numbers, in inches."""
+"""Of a color bar with its numbers, in inches."""
 LETTER_WIDTH, MARKER_WIDTH = 0.08, 0.35
 """Of legends, in inches."""
 PANEL = 4.0
@@ -47,9 +47,9 @@ def plot_spots(
     scale: ColorScale | None = None,
     library_id: str | None = None,
 ) -> Axes:
-    """Each spot in the colour of its class or number, in tissue coordinates on the histology image, or in another plane.
+    """Each spot in the color of its class or number, in tissue coordinates on the histology image, or in another plane.
 
-    Spots without a class or number are grey. The legend or colour bar is beside the panel. Slices that were concatenated share one plane,
+    Spots without a class or number are gray. The legend or color bar is beside the panel. Slices that were concatenated share one plane,
     and would lie on top of each other: draw them one by one, such as `adata[adata.obs["slice"] == "one"]`.
 
     Parameters
@@ -57,7 +57,7 @@ def plot_spots(
     adata
         With the places of its spots in `obsm`.
     color
-        A column of `obs`, or one value for each spot: numbers, or classes (text, categories, yes or no). Colours of classes are those of
+        A column of `obs`, or one value for each spot: numbers, or classes (text, categories, yes or no). Colors of classes are those of
         `uns["<column>_colors"]` where scanpy has put them.
     basis
         A key of `obsm`, with or without its "X_".
@@ -66,11 +66,11 @@ def plot_spots(
     image
         Whether to draw the histology image behind the spots, where there is one.
     size
-        Diameter of the spots in units of the coordinates. By default the distance between neighbours in tissue.
+        Diameter of the spots in units of the coordinates. By default the distance between neighbors in tissue.
     title
         By default the name of the column.
     scale
-        Colours of numbers, by default from the smallest to the largest.
+        Colors of numbers, by default from the smallest to the largest.
     library_id
         Which image of `uns["spatial"]`; without it there is an image if there is one only.
 
@@ -97,13 +97,13 @@ def draw_spots(
     size: float | None = None,
     scale: ColorScale | None = None,
 ) -> None:
-    """The spots alone, without a legend or colour bar."""
+    """The spots alone, without a legend or color bar."""
     places = places_of(adata, basis)
     diameter = _diameter(places, basis) if size is None else size
     prepare(ax, places, diameter, basis, picture)
     known = values.codes >= 0 if isinstance(values, Classes) else ~np.isnan(values)
     if not known.all():
-        add_circles(ax, places[~known], diameter, {"facecolor": UNLABELLED_COLOR})
+        add_circles(ax, places[~known], diameter, {"facecolor": UNLABELED_COLOR})
     if isinstance(values, Classes):
         add_circles(ax, places[known], diameter, {"facecolor": [values.colors[code] for code in values.codes[known]]})
     elif known.any():
@@ -112,7 +112,7 @@ def draw_spots(
 
 
 def add_key(ax: Axes, values: Classes | Array) -> None:
-    """What the colours stand for, to the right of the panel."""
+    """What the colors stand for, to the right of the panel."""
     if isinstance(values, Classes):
         add_class_legend(ax, values)
     elif not np.isnan(values).all():
@@ -121,10 +121,10 @@ def add_key(ax: Axes, values: Classes | Array) -> None:
 
 
 def key_width(values: Classes | Array) -> float:
-    """Room that the legend or colour bar needs, in inches: panels of equal scales cannot shrink in one direction to make some."""
+    """Room that the legend or color bar needs, in inches: panels of equal scales cannot shrink in one direction to make some."""
     if not isinstance(values, Classes):
         return BAR_WIDTH
-    names = [*(name for name, _ in values.occurring), UNLABELLED_NAME]
+    names = [*(name for name, _ in values.occurring), UNLABELED_NAME]
     return -(-len(names) // LEGEND_ROWS) * (MARKER_WIDTH + LETTER_WIDTH * max(map(len, names)))
 
 
@@ -144,7 +144,7 @@ def add_class_legend(ax: Axes, classes: Classes) -> None:
     """The classes that occur, in columns of at most fourteen."""
     from matplotlib.lines import Line2D
 
-    shown = classes.occurring + ([(UNLABELLED_NAME, UNLABELLED_COLOR)] if (classes.codes < 0).any() else [])
+    shown = classes.occurring + ([(UNLABELED_NAME, UNLABELED_COLOR)] if (classes.codes < 0).any() else [])
     handles = [Line2D([], [], linestyle="", marker="o", markersize=5, color=color, label=name) for name, color in shown]
     ax.legend(
         handles=handles,

@@ -5,11 +5,11 @@
 
 from .content import (
     Chart,
-    ClassColouring,
+    ClassColoring,
     Fact,
     HoverColumn,
     NamedCurve,
-    NumberColouring,
+    NumberColoring,
     Points,
     Predictions,
     Promise,
@@ -21,11 +21,11 @@ from .page import render
 
 __all__ = [
     "Chart",
-    "ClassColouring",
+    "ClassColoring",
     "Fact",
     "HoverColumn",
     "NamedCurve",
-    "NumberColouring",
+    "NumberColoring",
     "Points",
     "Predictions",
     "Promise",

@@ -1,4 +1,4 @@
-// Curves and bars, as SVG. Colours come from the style sheet, so that they follow the theme.
+// Curves and bars, as SVG. Colors come from the style sheet, so that they follow the theme.
 
 const MARGIN = { left: 64, right: 24, top: 10, bottom: 44 };
 
@@ -101,7 +101,7 @@ function preparedChart(chart) {
     x: unpacked(curve.x),
     y: unpacked(curve.y),
     counts: curve.counts && unpacked(curve.counts),
-    colour: PALETTE[number % PALETTE.length],
+    color: PALETTE[number % PALETTE.length],
     dash: DASHES[number % DASHES.length],
     thickness: number === 0 ? 2.6 : 1.6,
   }));
@@ -119,13 +119,13 @@ function pathOf(panel, { x, y }, stepped) {
 }
 
 function drawLine(panel, curve, stepped = false) {
-  const style = { stroke: curve.colour, "stroke-width": curve.thickness, "stroke-dasharray": curve.dash };
+  const style = { stroke: curve.color, "stroke-width": curve.thickness, "stroke-dasharray": curve.dash };
   panel.marks.append(shape("path", { class: "curve", d: pathOf(panel, curve, stepped), ...style }));
 }
 
 function legendOfCurves(curves) {
   return element("ul", { className: "curve-names" }, curves.map((curve) => {
-    const style = { stroke: curve.colour, "stroke-width": curve.thickness, "stroke-dasharray": curve.dash };
+    const style = { stroke: curve.color, "stroke-width": curve.thickness, "stroke-dasharray": curve.dash };
     const sample = shape("svg", { viewBox: "0 0 28 10", class: "sample", "aria-hidden": "true" }, [
       shape("line", { x1: 1, x2: 27, y1: 5, y2: 5, ...style }),
     ]);
@@ -186,7 +186,7 @@ function drawDots(panel, curve, most) {
   drawLine(panel, curve);
   curve.x.forEach((x, k) => {
     const r = curve.counts ? 2 + 6 * Math.sqrt(curve.counts[k] / most) : 3.5;
-    panel.marks.append(shape("circle", { class: "dot", cx: panel.atX(x), cy: panel.atY(curve.y[k]), r, fill: curve.colour }));
+    panel.marks.append(shape("circle", { class: "dot", cx: panel.atX(x), cy: panel.atY(curve.y[k]), r, fill: curve.color }));
   });
 }
 
@@ -235,8 +235,8 @@ function drawSpectrum(host, eigenvalues) {
   const yTicks = ticks(y.low, y.high, y.high - y.low).filter((value) => (value - y.low) % every === 0);
   const xTicks = ticks(1, Math.max(shown.length, 2), 8).filter((value) => Number.isInteger(value) && value <= shown.length);
   const panel = new Panel(host, {
-    x: { low: 0.5, high: shown.length + 0.5 }, y, xTicks, yTicks, height: 240, xName: "learnt direction", yName: "variance",
-    xText: String, yText: powerOfTen, label: "Spectrum: variance of each learnt direction",
+    x: { low: 0.5, high: shown.length + 0.5 }, y, xTicks, yTicks, height: 240, xName: "learned direction", yName: "variance",
+    xText: String, yText: powerOfTen, label: "Spectrum: variance of each learned direction",
   });
   drawBars(panel, Array.from({ length: shown.length + 1 }, (_, k) => k + 0.5), logs.map((value) => [value - y.low]), ["bar"]);
   panel.onHover((x) => {

@@ -49,8 +49,8 @@ class HoverColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassColouring:
-    """A colour for each class."""
+class ClassColoring:
+    """A color for each class."""
 
     name: str
     codes: NDArray[np.integer[Any]]
@@ -60,8 +60,8 @@ class ClassColouring:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberColouring:
-    """A colour scale."""
+class NumberColoring:
+    """A color scale."""
 
     name: str
     values: Array
@@ -73,7 +73,7 @@ class NumberColouring:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Predictions:
-    """What was predicted for each row. Brings its own colourings: predicted class, certainty, standard deviation, kept or not."""
+    """What was predicted for each row. Brings its own colorings: predicted class, certainty, standard deviation, kept or not."""
 
     target: str
     """The name of the predicted column."""
@@ -83,17 +83,17 @@ class Predictions:
     """Larger is more certain: the probability of the predicted class, or in regression minus the standard deviation. [n]"""
     std: Array | None = None
     """Standard deviation of the probability, or of the predicted number. [n]"""
-    labelled: NDArray[np.bool_]
+    labeled: NDArray[np.bool_]
     """Whether the row had a label or target. Such rows are not counted, abstained or listed unless all rows have one. [n]"""
     is_probability: bool = True
     """False in regression: then `std` is needed, and shown in place of the certainty."""
     values: Array | None = None
-    """The predicted numbers, in regression, to colour by. [n]"""
+    """The predicted numbers, in regression, to color by. [n]"""
     unit: str = ""
     """Of the predicted numbers."""
 
     def __post_init__(self) -> None:
-        for name in ("certainty", "std", "labelled", "values"):
+        for name in ("certainty", "std", "labeled", "values"):
             _check_length(name, getattr(self, name), len(self.predicted))
         if not self.is_probability and self.std is None:
             raise ValueError("Pass std with predictions that are not probabilities: it is shown in place of the certainty.")
@@ -194,7 +194,7 @@ class ReportContent:
     points: Points
     hover: Sequence[HoverColumn] = ()
     """Columns of the user's table: shown for the row under the pointer, listed with the most uncertain rows."""
-    colourings: Sequence[ClassColouring | NumberColouring] = ()
+    colorings: Sequence[ClassColoring | NumberColoring] = ()
     """Beyond those that `predictions` bring."""
     predictions: Predictions | None = None
     controls: RiskTable | None = None
@@ -212,9 +212,9 @@ class ReportContent:
         n_rows = len(self.points.x)
         for column in self.hover:
             _check_length(f"column {column.name!r}", column.texts, n_rows)
-        for colouring in self.colourings:
-            per_row = colouring.codes if isinstance(colouring, ClassColouring) else colouring.values
-            _check_length(f"colouring {colouring.name!r}", per_row, n_rows)
+        for coloring in self.colorings:
+            per_row = coloring.codes if isinstance(coloring, ClassColoring) else coloring.values
+            _check_length(f"coloring {coloring.name!r}", per_row, n_rows)
         _check_length("predictions", None if self.predictions is None else self.predictions.predicted, n_rows)
         if self.controls is not None and self.predictions is None:
             raise ValueError("A risk table without predictions has nothing to hold back: pass predictions, or no controls.")

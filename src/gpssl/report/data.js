@@ -1,4 +1,4 @@
-// What the page was given, and how numbers, texts and colours are written. User texts reach the page through textContent only.
+// What the page was given, and how numbers, texts and colors are written. User texts reach the page through textContent only.
 
 const given = JSON.parse(document.getElementById("data").textContent);
 const ARRAYS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u2: Uint16Array, u1: Uint8Array };
@@ -27,7 +27,7 @@ const predictions = given.predictions && {
   text: textsOf(given.predictions.predicted),
   certainty: unpacked(given.predictions.certainty),
   std: given.predictions.std && unpacked(given.predictions.std),
-  labelled: unpacked(given.predictions.labelled),
+  labeled: unpacked(given.predictions.labeled),
 };
 
 function byId(id) {
@@ -83,14 +83,14 @@ function withUnit(value, unit, digits = 4) {
   return trimmed(value, digits) + (unit ? SPACE + unit : "");
 }
 
-// Okabe and Ito's first, which are told apart by all kinds of colour vision; the others differ from them in lightness or hue.
+// Okabe and Ito's first, which are told apart by all kinds of color vision; the others differ from them in lightness or hue.
 const PALETTE = [
   "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7b4fc9", "#a6761d", "#b5bd00", "#882255",
   "#00b5b8", "#cc6677", "#117733", "#4b5bd6", "#ddcc77", "#aa4499", "#44aa99", "#999933", "#6699cc", "#8c564b",
 ];
 const DASHES = ["", "7 4", "2 3", "9 3 2 3"];
 
-// Viridis: lightness grows evenly, in print and for all kinds of colour vision.
+// Viridis: lightness grows evenly, in print and for all kinds of color vision.
 const VIRIDIS = [
   [68, 1, 84], [71, 39, 119], [62, 73, 137], [48, 103, 141], [37, 130, 142],
   [30, 157, 136], [53, 183, 120], [109, 206, 88], [181, 221, 43], [253, 231, 36],
@@ -102,7 +102,7 @@ function scaleEnds(dark) {
 }
 
 // Red, green and blue at a share of the scale.
-function scaleColour(value, dark) {
+function scaleColor(value, dark) {
   const [low, high] = scaleEnds(dark);
   const place = (low + clamped(value, 0, 1) * (high - low)) * (VIRIDIS.length - 1);
   const below = Math.min(Math.floor(place), VIRIDIS.length - 2);
@@ -118,6 +118,6 @@ function pixel([red, green, blue]) {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-function cssColour(name) {
+function cssColor(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

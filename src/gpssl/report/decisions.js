@@ -2,7 +2,7 @@
 
 const KEPT = 1;
 const ABSTAINED = 0;
-const LABELLED = 2; // has a label already: nothing to decide
+const LABELED = 2; // has a label already: nothing to decide
 const DECISION_NAMES = ["left to a person", "kept", "has a label"];
 
 class Decisions {
@@ -17,13 +17,13 @@ class Decisions {
         risk: unpacked(promise.risk),
       })),
     };
-    const { labelled, certainty } = predictions;
-    this.areAllLabelled = labelled.every((flag) => flag === 1);
-    this.counted = Int32Array.from(labelled.keys()).filter((row) => this.areAllLabelled || !labelled[row]);
+    const { labeled, certainty } = predictions;
+    this.areAllLabeled = labeled.every((flag) => flag === 1);
+    this.counted = Int32Array.from(labeled.keys()).filter((row) => this.areAllLabeled || !labeled[row]);
     // Rows without a certainty are the least certain of all.
     const rank = (row) => (Number.isNaN(certainty[row]) ? -Infinity : certainty[row]);
     this.byCertainty = this.counted.slice().sort((one, other) => compared(rank(one), rank(other)) || one - other);
-    this.state = new Uint8Array(nRows).fill(LABELLED);
+    this.state = new Uint8Array(nRows).fill(LABELED);
     this.promise = 0;
     this.choose(this.controls ? this.controls.start : 0);
   }
@@ -90,7 +90,7 @@ function showCounts(decisions) {
   const { controls, nKept, now } = decisions;
   const promise = controls.promises[decisions.promise];
   const nCounted = decisions.counted.length;
-  const kind = (decisions.areAllLabelled ? "" : " without a label") + (given.points.sampled ? ", of those shown" : "");
+  const kind = (decisions.areAllLabeled ? "" : " without a label") + (given.points.sampled ? ", of those shown" : "");
   byId("risk-value").textContent = decisions.targetText;
   byId("risk").setAttribute("aria-valuetext", decisions.targetText);
   const bar = element("div", { className: "coverage-bar" }, [element("div")]);

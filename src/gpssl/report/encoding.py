@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .colourings import all_colourings
-from .content import Chart, ClassColouring, HoverColumn, NamedCurve, NumberColouring, Points, Predictions, Promise, ReportContent, RiskTable
+from .colorings import all_colorings
+from .content import Chart, ClassColoring, HoverColumn, NamedCurve, NumberColoring, Points, Predictions, Promise, ReportContent, RiskTable
 
 Encoded = dict[str, Any]
 
@@ -31,7 +31,7 @@ def encode(content: ReportContent) -> Encoded:
     return {
         "points": _points(content.points),
         "hover": [_hover(column) for column in content.hover],
-        "colourings": [_colouring(colouring) for colouring in all_colourings(content)],
+        "colorings": [_coloring(coloring) for coloring in all_colorings(content)],
         "predictions": None if content.predictions is None else _predictions(content.predictions),
         "controls": None if content.controls is None else _controls(content.controls),
         "riskCoverage": None if content.risk_coverage is None else _chart(content.risk_coverage),
@@ -71,13 +71,13 @@ def _hover(column: HoverColumn) -> Encoded:
     return {"name": column.name, **packed_texts(column.texts)}
 
 
-def _colouring(colouring: ClassColouring | NumberColouring | str) -> Encoded:
-    if isinstance(colouring, str):
-        return {"kind": "decision", "name": colouring, "explanation": ""}
-    shared = {"name": colouring.name, "explanation": colouring.explanation}
-    if isinstance(colouring, ClassColouring):
-        return {"kind": "class", **shared, "codes": packed(colouring.codes, "i4"), "levels": list(colouring.levels)}
-    return {"kind": "number", **shared, "values": packed(colouring.values, "f4"), "unit": colouring.unit}
+def _coloring(coloring: ClassColoring | NumberColoring | str) -> Encoded:
+    if isinstance(coloring, str):
+        return {"kind": "decision", "name": coloring, "explanation": ""}
+    shared = {"name": coloring.name, "explanation": coloring.explanation}
+    if isinstance(coloring, ClassColoring):
+        return {"kind": "class", **shared, "codes": packed(coloring.codes, "i4"), "levels": list(coloring.levels)}
+    return {"kind": "number", **shared, "values": packed(coloring.values, "f4"), "unit": coloring.unit}
 
 
 def _predictions(predictions: Predictions) -> Encoded:
@@ -86,7 +86,7 @@ def _predictions(predictions: Predictions) -> Encoded:
         "predicted": packed_texts(predictions.predicted),
         "certainty": packed(predictions.certainty, "f8"),  # compared with thresholds: not to be rounded
         "std": None if predictions.std is None else packed(predictions.std, "f4"),
-        "labelled": packed(predictions.labelled, "u1"),
+        "labeled": packed(predictions.labeled, "u1"),
         "isProbability": predictions.is_probability,
         "unit": predictions.unit,
     }

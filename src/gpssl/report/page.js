@@ -11,7 +11,7 @@ const riskCoverage = given.riskCoverage && preparedChart(given.riskCoverage);
 const reliability = given.reliability && preparedChart(given.reliability);
 const decisions = predictions && new Decisions();
 const histogram = decisions && new Histogram(decisions);
-const colours = new Colours(decisions);
+const colors = new Colors(decisions);
 const scatter = new Scatter(byId("scatter"), positions, given.points);
 const pointer = new Pointer(scatter, describe);
 const table = byId("uncertain") && new UncertainTable(decisions, showOnMap);
@@ -19,8 +19,8 @@ const table = byId("uncertain") && new UncertainTable(decisions, showOnMap);
 // A row in words: heading and lines, for the box beside the pointer and the pinned one.
 function describe(row, mostColumns) {
   const lines = predictions ? linesOfPrediction(row) : [];
-  const coloured = colours.lineFor(row);
-  if (coloured && !lines.some(([name]) => name === coloured[0])) lines.push(coloured);
+  const colored = colors.lineFor(row);
+  if (colored && !lines.some(([name]) => name === colored[0])) lines.push(colored);
   const cells = columns.slice(0, mostColumns).map(({ name, text }) => [name, text(row)]);
   const pair = ([name, text]) => element("div", {}, [element("dt", { textContent: name }), element("dd", { textContent: text })]);
   const more = columns.length - cells.length;
@@ -33,7 +33,7 @@ function linesOfPrediction(row) {
   const predicted = [`Predicted ${target}`, predictions.text(row)];
   const spread = std && Number.isFinite(std[row]) ? ` ± ${withUnit(std[row], isProbability ? "%" : unit)}` : "";
   const lines = isProbability ? [predicted, ["Probability of the predicted class", share(certainty[row]) + spread]] : [[predicted[0], predicted[1] + spread]];
-  if (decisions.controls || decisions.state[row] === LABELLED) lines.push(["Decision", DECISION_NAMES[decisions.state[row]]]);
+  if (decisions.controls || decisions.state[row] === LABELED) lines.push(["Decision", DECISION_NAMES[decisions.state[row]]]);
   return lines;
 }
 
@@ -44,9 +44,9 @@ function showOnMap(row) {
   byId("map").scrollIntoView({ block: "center" });
 }
 
-function recolour() {
-  if (colours.current) colours.drawLegend(recolour);
-  scatter.look(...colours.look());
+function recolor() {
+  if (colors.current) colors.drawLegend(recolor);
+  scatter.look(...colors.look());
 }
 
 function drawCharts() {
@@ -72,7 +72,7 @@ let isWaiting = false;
 
 function showDecisions() {
   isWaiting = false;
-  recolour();
+  recolor();
   drawCharts();
   if (table) table.draw();
   if (pointer.pinned >= 0) pointer.pin(pointer.pinned);
@@ -81,18 +81,18 @@ function showDecisions() {
 function setTheme(theme) {
   root.dataset.theme = theme;
   byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
-  byId("theme").setAttribute("aria-label", `Switch to ${theme === "dark" ? "light" : "dark"} colours`);
-  recolour();
+  byId("theme").setAttribute("aria-label", `Switch to ${theme === "dark" ? "light" : "dark"} colors`);
+  recolor();
 }
 
-function fillColourings() {
-  const menu = byId("colour-by");
+function fillColorings() {
+  const menu = byId("color-by");
   if (!menu) return;
-  menu.append(...colours.all.map(({ name }, number) => element("option", { value: number, textContent: name })));
+  menu.append(...colors.all.map(({ name }, number) => element("option", { value: number, textContent: name })));
   menu.addEventListener("change", () => {
-    colours.chosen = Number(menu.value);
-    colours.highlighted = -1;
-    recolour();
+    colors.chosen = Number(menu.value);
+    colors.highlighted = -1;
+    recolor();
   });
 }
 
@@ -120,7 +120,7 @@ function listenToWidth() {
 }
 
 function start() {
-  fillColourings();
+  fillColorings();
   if (decisions?.controls) {
     listenToSlider(decisions, decided);
     showCounts(decisions);

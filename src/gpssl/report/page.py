@@ -52,19 +52,19 @@ def _content_hash(text: str) -> str:
 def _present_parts(content: ReportContent) -> dict[str, bool]:
     has_predictions, has_controls = content.predictions is not None, content.controls is not None
     curves = {"risk_coverage": content.risk_coverage is not None, "reliability": content.reliability is not None}
-    learnt = {"spectrum": content.spectrum is not None and bool(np.any(content.spectrum.eigenvalues > 0)), "facts": len(content.facts) > 0}
+    learned = {"spectrum": content.spectrum is not None and bool(np.any(content.spectrum.eigenvalues > 0)), "facts": len(content.facts) > 0}
     return {
         "summary": len(content.summary) > 0,
         "controls": has_controls,
-        "colourings": has_predictions or len(content.colourings) > 0,
+        "colorings": has_predictions or len(content.colorings) > 0,
         "charts": has_predictions or any(curves.values()),
         "predictions": has_predictions,
         "slider_words": has_controls,
         **curves,
         "uncertain": has_predictions and content.uncertain > 0,
         "download_abstained": has_controls,
-        "learnt": any(learnt.values()),
-        **learnt,
+        "learned": any(learned.values()),
+        **learned,
         "glossary": True,
     }
 
@@ -81,7 +81,7 @@ def _texts(content: ReportContent) -> dict[str, str]:
     """What stands on the page, as HTML."""
     predictions, controls = content.predictions, content.controls
     is_probability = predictions is None or predictions.is_probability
-    all_labelled = predictions is not None and bool(np.all(predictions.labelled))
+    all_labeled = predictions is not None and bool(np.all(predictions.labeled))
     return {
         "title": escaped(content.title),
         "subtitle": escaped(content.subtitle),
@@ -89,7 +89,7 @@ def _texts(content: ReportContent) -> dict[str, str]:
         "plane": escaped(_plane(content.points)),
         "sample": _sample_words(content),
         "risk_name": escaped("error rate" if controls is None else controls.risk_name),
-        "unlabelled": "" if all_labelled else "without a label",
+        "unlabeled": "" if all_labeled else "without a label",
         "certainty_name": "probability of the predicted class" if is_probability else "standard deviation",
         "risk_coverage_explanation": _chart_words(content.risk_coverage, words.RISK_COVERAGE),
         "reliability_heading": "Can the probabilities be believed?" if is_probability else "Can the intervals be believed?",

@@ -85,7 +85,7 @@ class Pointer {
   step(dx, dy) {
     const { scatter } = this;
     const middle = () => scatter.nearest(scatter.width / 2, scatter.height / 2, scatter.width);
-    this.hover(this.hovered >= 0 ? scatter.neighbour(this.hovered, dx, dy) : middle());
+    this.hover(this.hovered >= 0 ? scatter.neighbor(this.hovered, dx, dy) : middle());
   }
 
   reset() {
@@ -143,10 +143,10 @@ class Pointer {
   }
 
   ring(context, { x, y }) {
-    for (const [colour, lineWidth] of [[cssColour("--map"), 5], [cssColour("--text"), 2]]) {
+    for (const [color, lineWidth] of [[cssColor("--map"), 5], [cssColor("--text"), 2]]) {
       context.beginPath();
       context.arc(x, y, this.scatter.radius + 3, 0, 2 * Math.PI);
-      Object.assign(context, { strokeStyle: colour, lineWidth });
+      Object.assign(context, { strokeStyle: color, lineWidth });
       context.stroke();
     }
   }

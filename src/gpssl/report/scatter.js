@@ -11,7 +11,7 @@ class Scatter {
     this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true }); // pixels are made here, not by the graphics card
     this.drawable = Int32Array.from(x.keys()).filter((row) => Number.isFinite(x[row]) && Number.isFinite(y[row]));
     this.bounds = { x: rangeOf(x, this.drawable), y: rangeOf(y, this.drawable) };
-    this.colours = new Uint32Array(x.length);
+    this.colors = new Uint32Array(x.length);
     this.order = this.drawable;
     this.layers = new Uint8Array(x.length).fill(PLAIN);
     this.grid = new Grid(x, y, this.drawable, this.bounds);
@@ -21,7 +21,7 @@ class Scatter {
 
   reset() {
     this.zoom = 1;
-    this.centre = { x: middle(this.bounds.x), y: middle(this.bounds.y) };
+    this.center = { x: middle(this.bounds.x), y: middle(this.bounds.y) };
   }
 
   // Adapts to the size of the element and the density of the screen.
@@ -44,7 +44,7 @@ class Scatter {
     if (this.equalAspect) scaleX = scaleY = Math.min(scaleX, scaleY);
     scaleX *= this.zoom;
     scaleY *= this.zoom * (this.flipY ? 1 : -1);
-    return { scaleX, offsetX: this.width / 2 - scaleX * this.centre.x, scaleY, offsetY: this.height / 2 - scaleY * this.centre.y };
+    return { scaleX, offsetX: this.width / 2 - scaleX * this.center.x, scaleY, offsetY: this.height / 2 - scaleY * this.center.y };
   }
 
   at(row) {
@@ -59,9 +59,9 @@ class Scatter {
     return this.equalAspect ? Math.min(atFirst * this.zoom, 24) : Math.min(atFirst * Math.sqrt(this.zoom), 7);
   }
 
-  // One colour and one layer for each row; dimmed rows are drawn first, otherwise the order is that of the table, which favours no class.
-  look(colours, layers) {
-    this.colours = colours;
+  // One color and one layer for each row; dimmed rows are drawn first, otherwise the order is that of the table, which favors no class.
+  look(colors, layers) {
+    this.colors = colors;
     this.layers = layers;
     this.order = new Int32Array(this.drawable.length);
     let place = 0;
@@ -82,7 +82,7 @@ class Scatter {
 
   draw() {
     if (!this.image) return;
-    this.pixels.fill(pixel(channelsOf(cssColour("--map"))));
+    this.pixels.fill(pixel(channelsOf(cssColor("--map"))));
     const radius = this.radius * this.ratio;
     this.stampAll(this.view, [discs(0.75 * radius), discs(radius)]);
     this.context.putImageData(this.image, 0, 0);
@@ -92,7 +92,7 @@ class Scatter {
 
   // Blends a disc into the pixels for each row; discs that touch the border of the map are left out.
   stampAll(view, discsOfLayers) {
-    const { x, y, layers, colours, pixels, ratio } = this;
+    const { x, y, layers, colors, pixels, ratio } = this;
     const { width, height } = this.image;
     for (const row of this.order) {
       const { size, masks } = discsOfLayers[layers[row]];
@@ -102,7 +102,7 @@ class Scatter {
       const line = Math.floor(top);
       if (!(column >= 0 && line >= 0 && column + size <= width && line + size <= height)) continue;
       const mask = masks[Math.floor((top - line) * STEPS) * STEPS + Math.floor((left - column) * STEPS)];
-      blend(pixels, line * width + column, width, mask, size, colours[row]);
+      blend(pixels, line * width + column, width, mask, size, colors[row]);
     }
   }
 
@@ -123,7 +123,7 @@ class Scatter {
   }
 
   // The next row to the right of a row (dx = 1), above it (dy = -1), …; straight ahead counts as nearer than aside.
-  neighbour(from, dx, dy) {
+  neighbor(from, dx, dy) {
     const start = this.at(from);
     let best = from;
     let least = Infinity;
@@ -144,8 +144,8 @@ class Scatter {
     this.zoom = clamped(this.zoom * factor, 1, 200);
     const after = this.view;
     // What was under the pointer stays there.
-    this.centre.x += (x - before.offsetX) / before.scaleX - (x - after.offsetX) / after.scaleX;
-    this.centre.y += (y - before.offsetY) / before.scaleY - (y - after.offsetY) / after.scaleY;
+    this.center.x += (x - before.offsetX) / before.scaleX - (x - after.offsetX) / after.scaleX;
+    this.center.y += (y - before.offsetY) / before.scaleY - (y - after.offsetY) / after.scaleY;
     if (this.zoom === 1) this.reset();
     this.schedule();
   }
@@ -153,16 +153,16 @@ class Scatter {
   moveBy(dx, dy) {
     const view = this.view;
     const inside = ({ low, high }, value) => clamped(value, low, high);
-    this.centre.x = inside(this.bounds.x, this.centre.x - dx / view.scaleX);
-    this.centre.y = inside(this.bounds.y, this.centre.y - dy / view.scaleY);
+    this.center.x = inside(this.bounds.x, this.center.x - dx / view.scaleX);
+    this.center.y = inside(this.bounds.y, this.center.y - dy / view.scaleY);
     this.schedule();
   }
 }
 
-// Mixes a colour into a square of pixels, as far as the mask covers each; red and blue are mixed at once, green between them.
-function blend(pixels, corner, width, mask, size, colour) {
-  const redBlue = colour & 0xff00ff;
-  const green = colour & 0x00ff00;
+// Mixes a color into a square of pixels, as far as the mask covers each; red and blue are mixed at once, green between them.
+function blend(pixels, corner, width, mask, size, color) {
+  const redBlue = color & 0xff00ff;
+  const green = color & 0x00ff00;
   for (let k = 0, line = 0; line < size; line++) {
     let place = corner + line * width;
     for (const end = place + size; place < end; place++, k++) {
@@ -195,11 +195,11 @@ class Grid {
     return clamped(Math.floor(((value - low) / width(this.bounds[axis])) * this.side), 0, this.side - 1);
   }
 
-  visit(centre, reachX, reachY, look) {
-    const right = this.line("x", centre.x + reachX);
-    const below = this.line("y", centre.y + reachY);
-    for (let line = this.line("y", centre.y - reachY); line <= below; line++) {
-      for (let column = this.line("x", centre.x - reachX); column <= right; column++) {
+  visit(center, reachX, reachY, look) {
+    const right = this.line("x", center.x + reachX);
+    const below = this.line("y", center.y + reachY);
+    for (let line = this.line("y", center.y - reachY); line <= below; line++) {
+      for (let column = this.line("x", center.x - reachX); column <= right; column++) {
         const cell = line * this.side + column;
         for (let k = this.starts[cell]; k < this.starts[cell + 1]; k++) look(this.rows[k]);
       }
@@ -212,9 +212,9 @@ function discs(radius) {
   const size = Math.ceil(2 * radius) + 1;
   const masks = [];
   for (let shift = 0; shift < STEPS * STEPS; shift++) {
-    const centreX = size / 2 + ((shift % STEPS) + 0.5) / STEPS;
-    const centreY = size / 2 + (Math.floor(shift / STEPS) + 0.5) / STEPS;
-    const distance = (k) => Math.hypot((k % size) + 0.5 - centreX, Math.floor(k / size) + 0.5 - centreY);
+    const centerX = size / 2 + ((shift % STEPS) + 0.5) / STEPS;
+    const centerY = size / 2 + (Math.floor(shift / STEPS) + 0.5) / STEPS;
+    const distance = (k) => Math.hypot((k % size) + 0.5 - centerX, Math.floor(k / size) + 0.5 - centerY);
     masks.push(Uint8Array.from({ length: size * size }, (_, k) => Math.round(115 * clamped(radius + 0.5 - distance(k), 0, 1))));
   }
   return { size, masks };

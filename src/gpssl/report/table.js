@@ -57,7 +57,7 @@ class UncertainTable {
   }
 
   words(n) {
-    const kind = this.decisions.areAllLabelled ? "rows" : "rows without a label";
+    const kind = this.decisions.areAllLabeled ? "rows" : "rows without a label";
     const left = this.hidden ? ` The CSV has ${this.hidden} more column${this.hidden === 1 ? "" : "s"}.` : "";
     return `The ${count(n)} ${kind} of which the model is least sure, the least sure first.${left}`;
   }

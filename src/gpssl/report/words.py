@@ -5,25 +5,25 @@ from __future__ import annotations
 from .content import ReportContent
 
 SPECTRUM = (
-    "How much of the differences between rows each learnt direction carries, largest first, on a scale where each step is a factor of ten. "
-    "A steep fall means that few directions tell the rows apart; a slow one that the rows differ in many ways at once."
+    "How much of the differences between rows each learned direction carries, largest first, on a scale where each step is a factor of "
+    "ten. A steep fall means that few directions tell the rows apart; a slow one that the rows differ in many ways at once."
 )
 RISK_COVERAGE = (
     "Keep only the most certain predictions, and they are better: how many can be kept (further right is more) at which risk (lower is "
-    "better). Measured on labelled rows that the model did not see."
+    "better). Measured on labeled rows that the model did not see."
 )
 RELIABILITY = (
     "Of the rows that were given, say, 80 %, about 80 % should be right: then the line follows the diagonal. Below it the model is too "
-    "sure of itself, above it too modest. Larger dots stand for more rows. Measured on labelled rows that the model did not see."
+    "sure of itself, above it too modest. Larger dots stand for more rows. Measured on labeled rows that the model did not see."
 )
 INTERVALS = (
     "Of intervals that should hold, say, 80 % of the true numbers, about 80 % should: then the line follows the diagonal. Below it the "
-    "intervals are too narrow, above it too wide. Measured on labelled rows that the model did not see."
+    "intervals are too narrow, above it too wide. Measured on labeled rows that the model did not see."
 )
 
 ALWAYS = [
     ("Row", "One line of your table."),
-    ("Representation", "A few numbers that describe each row, learnt without labels: rows that are alike get numbers that are alike."),
+    ("Representation", "A few numbers that describe each row, learned without labels: rows that are alike get numbers that are alike."),
     ("Kernel", "The rule that says how alike two rows are."),
 ]
 WITH_PREDICTIONS = [
@@ -46,7 +46,7 @@ WITH_CONTROLS = [
         "second is exceeded in about one of twenty, if the rows without a label are like those with one, and keeps fewer rows.",
     ),
 ]
-WITH_SPECTRUM = [("Spectrum", "How much of the differences between rows each learnt direction carries.")]
+WITH_SPECTRUM = [("Spectrum", "How much of the differences between rows each learned direction carries.")]
 
 
 def glossary_of(content: ReportContent) -> list[tuple[str, str]]:

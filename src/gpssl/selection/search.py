@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..callbacks import CallbackSupport, fitting
 from ..downstream import MarginalizedClassifier, Uncertainty
-from ..downstream.labels import LabelledRows, find_class_labels, find_targets
+from ..downstream.labels import LabeledRows, find_class_labels, find_targets
 from ..downstream.marginal import Marginalized, SharedParams, as_indexable, seeded
 from ..estimator import GPSSL
 from ..kernels import NeighborRBF
@@ -29,7 +29,7 @@ from .trials import Candidate, Split, Trials
 Array = NDArray[np.float64]
 
 PAPER_FOLDS = 5
-"""The paper holds out 20 % of the labelled rows, which is the first of five folds."""
+"""The paper holds out 20 % of the labeled rows, which is the first of five folds."""
 
 NEIGHBORHOODS = (5, 10, 20)
 TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1, 1.0)
@@ -38,7 +38,7 @@ TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1, 1.0)
 class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
     """Chooses the parameters of the representation by the likelihood of held-out labels.
 
-    As in the paper: the representation learns from all rows, without labels; the head is trained on 80 % of the labelled rows and scored
+    As in the paper: the representation learns from all rows, without labels; the head is trained on 80 % of the labeled rows and scored
     on the other 20 %, by the mean log-likelihood of their labels. With `cv=k`, each of k folds is held out in turn. The moments of the rows
     are computed once for each kernel; the candidates that differ in temperature, number of components and weights share them. Many
     candidates are first compared after a few steps of inference (`Variational(precise=False)`), and the best tenth then in full.
@@ -209,8 +209,8 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
                 {name: value for name, value in params.items() if name in REFITTABLE},
             )
 
-    def _splits(self, X: Any, labels: LabelledRows, *, stratify: bool) -> list[Split]:
-        """Places among the labelled rows: to train the head, and to score it."""
+    def _splits(self, X: Any, labels: LabeledRows, *, stratify: bool) -> list[Split]:
+        """Places among the labeled rows: to train the head, and to score it."""
         if hasattr(self.cv, "split") and not isinstance(self.cv, str):
             return list(self.cv.split(_safe_indexing(X, labels.rows), labels.values))
         if self.cv is not None:
@@ -222,7 +222,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         splits = [split for split in splits if len(split[1]) > 0]
         if not splits:
             raise ValueError(
-                f"n_samples={len(folds)} labelled rows are too few to hold some out: some class needs two. Label more rows, or choose "
+                f"n_samples={len(folds)} labeled rows are too few to hold some out: some class needs two. Label more rows, or choose "
                 "the parameters by hand."
             )
         return splits
@@ -261,9 +261,9 @@ def _with_representation(estimator: Any, params: Mapping[str, Any]) -> Any:
     return clone(estimator).set_params(representation=clone(estimator.representation).set_params(**params))
 
 
-def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[LabelledRows, SharedParams]:
-    """The labelled rows of positive weight, and what goes to the representation and to the heads."""
+def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[LabeledRows, SharedParams]:
+    """The labeled rows of positive weight, and what goes to the representation and to the heads."""
     labels = (find_class_labels if is_classifier(estimator) else find_targets)(y)
     others = {name: value for name, value in params.items() if name != "sample_weight"}
     shared = estimator._share_params(X, labels.rows, estimator._head(), params.get("sample_weight"), others)
-    return LabelledRows(shared.labelled, labels.values[np.isin(labels.rows, shared.labelled)]), shared
+    return LabeledRows(shared.labeled, labels.values[np.isin(labels.rows, shared.labeled)]), shared

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from ..calibration import log_density
-from ..downstream.labels import LabelledRows
+from ..downstream.labels import LabeledRows
 from ..downstream.marginal import SharedParams
 from ..estimator import GPSSL
 from ..inference import Variational
@@ -50,7 +50,7 @@ class Trials:
         estimator: Any,
         candidates: Sequence[Candidate],
         X: Any,
-        labels: LabelledRows,
+        labels: LabeledRows,
         splits: Sequence[Split],
         shared: SharedParams,
     ) -> None:
@@ -58,7 +58,7 @@ class Trials:
         self.candidates = candidates
         self.splits = splits
         self.X, self.shared = X, shared
-        self.labelled, self.labels = _safe_indexing(X, labels.rows), labels.values
+        self.labeled, self.labels = _safe_indexing(X, labels.rows), labels.values
         self.bases: dict[str, GPSSL] = {}
         self.scores = np.full((len(candidates), len(splits)), np.nan)
         self.precise = np.zeros(len(candidates), dtype=bool)
@@ -114,7 +114,7 @@ class Trials:
         if isinstance(method, Variational) and not precise:
             params["inference"] = clone(method).set_params(precise=False, n_draws=min(ROUGH_DRAWS, method.n_draws))
         model = clone(self.estimator).set_params(representation=FrozenEstimator(base.refit(**params)))
-        return [_score(model, self.labelled, self.labels, split, self.shared.head) for split in self.splits]
+        return [_score(model, self.labeled, self.labels, split, self.shared.head) for split in self.splits]
 
     def _base(self, kernel_params: Mapping[str, Any]) -> GPSSL:
         """Kernel, inducing points and moments, without inference: `partial_fit` leaves that to whoever asks."""

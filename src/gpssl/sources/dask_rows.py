@@ -23,7 +23,7 @@ FAN_IN = 8
 class DaskRows(Rows):
     """The rows of a Dask array or data frame.
 
-    Each chunk is summarised where it is, by one task; only summaries travel. They are combined in the order of the chunks, so that the
+    Each chunk is summarized where it is, by one task; only summaries travel. They are combined in the order of the chunks, so that the
     result does not depend on the scheduler, on the number of workers, or on a task that had to run twice.
 
     Parameters
@@ -49,7 +49,7 @@ class DaskRows(Rows):
 
     def reduce(
         self,
-        summarise: Callable[[Part], Summary],
+        summarize: Callable[[Part], Summary],
         combine: Callable[[Summary, Summary], Summary],
         *,
         progress: Progress | None = None,
@@ -65,12 +65,12 @@ class DaskRows(Rows):
         lengths = self._lengths(chunks)
         starts = [None] * len(lengths) if None in lengths else np.cumsum([0, *lengths])[:-1].tolist()
         # One task each for what all chunks share: it travels once to each worker.
-        shared_summarise, shared_combine = dask.delayed(summarise), dask.delayed(combine)
+        shared_summarize, shared_combine = dask.delayed(summarize), dask.delayed(combine)
         summaries = []
         for i, (chunk, start) in enumerate(zip(chunks, starts, strict=True)):
             length = lengths[i]
             weight = None if self.sample_weight is None or length is None else self.weight_of(start, length)
-            summaries.append(_delayed(_summarise_chunk)(chunk, shared_summarise, shared_combine, weight, f"partition {i}", start))
+            summaries.append(_delayed(_summarize_chunk)(chunk, shared_summarize, shared_combine, weight, f"partition {i}", start))
         total = _compute(_tree(summaries, shared_combine), summaries, lengths, progress)
         if total is None:
             raise ValueError("Found 0 rows: there is nothing to learn from.")
@@ -166,9 +166,9 @@ def _parts_of_chunk(rows: Any, weight: Array, place: str, first: int | None) -> 
         yield Part(check_part(rows, place, first), weight)
 
 
-def _summarise_chunk(
+def _summarize_chunk(
     chunk: Any,
-    summarise: Callable[[Part], Summary],
+    summarize: Callable[[Part], Summary],
     combine: Callable[[Summary, Summary], Summary],
     weight: Array | None,
     place: str,
@@ -178,7 +178,7 @@ def _summarise_chunk(
     rows = _as_rows(chunk)
     weight = np.ones(rows.shape[0]) if weight is None else weight
     with one_blas_thread():
-        return _combine_all(combine, [summarise(part) for part in _parts_of_chunk(rows, weight, place, first)])
+        return _combine_all(combine, [summarize(part) for part in _parts_of_chunk(rows, weight, place, first)])
 
 
 def _combine_all(combine: Callable[[Summary, Summary], Summary], summaries: list[Summary | None]) -> Summary | None:

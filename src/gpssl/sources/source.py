@@ -82,7 +82,7 @@ class Rows:
 
     def reduce(
         self,
-        summarise: Callable[[Part], Summary],
+        summarize: Callable[[Part], Summary],
         combine: Callable[[Summary, Summary], Summary],
         *,
         progress: Progress | None = None,
@@ -93,14 +93,14 @@ class Rows:
         total, n_parts = keeper.recall() if keeper else (None, 0)
         n_threads = min(n_blas_threads(), max_threads or n_blas_threads())
 
-        def count_and_summarise(part: Part) -> tuple[int, Summary]:
-            return len(part.rows), summarise(part)
+        def count_and_summarize(part: Part) -> tuple[int, Summary]:
+            return len(part.rows), summarize(part)
 
         parts = self.parts()
         for part in islice(parts, n_parts):
             if progress:
                 progress.skip(len(part.rows))
-        for n_rows, summary in map_in_order(count_and_summarise, parts, n_threads=n_threads):
+        for n_rows, summary in map_in_order(count_and_summarize, parts, n_threads=n_threads):
             total = summary if total is None else combine(total, summary)
             n_parts += 1
             if progress:
@@ -147,8 +147,8 @@ class Rows:
         identity = self.identity
         if self._sample is None or self._sample[:2] != (seed, identity) or self._sample[2] < limit:
             n_kept = max(limit, SAMPLE_ROWS)
-            summarise = partial(_sample_of_part, limit=n_kept, seed=seed)
-            self._sample = (seed, identity, n_kept, self.reduce(summarise, partial(merge_distinct_rows, limit=n_kept)))
+            summarize = partial(_sample_of_part, limit=n_kept, seed=seed)
+            self._sample = (seed, identity, n_kept, self.reduce(summarize, partial(merge_distinct_rows, limit=n_kept)))
         sample = self._sample[3]
         return DistinctRows(sample.rows[:limit], sample.weight[:limit], sample.hashes[:limit])
 

@@ -75,10 +75,10 @@ def _archetypes() -> Any:
 
 def _leading_components(scores: Array, n_components: int) -> Array:
     """The leading principal components, with mean square length 1. [n, D]"""
-    centred = scores - scores.mean(axis=0)
-    size = np.sqrt((centred**2).sum(axis=1).mean())
+    centered = scores - scores.mean(axis=0)
+    size = np.sqrt((centered**2).sum(axis=1).mean())
     if not size > 0:
         raise ValueError("All spots have the same expression: there are no archetypes to find.")
-    eigenvalues, vectors = np.linalg.eigh(centred.T @ centred / (len(centred) * size**2))
+    eigenvalues, vectors = np.linalg.eigh(centered.T @ centered / (len(centered) * size**2))
     leading = fix_signs(vectors[:, ::-1][:, :n_components])
-    return centred @ leading / (size * np.sqrt(eigenvalues[::-1][:n_components].sum()))
+    return centered @ leading / (size * np.sqrt(eigenvalues[::-1][:n_components].sum()))

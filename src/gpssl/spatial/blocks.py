@@ -1,4 +1,4 @@
-"""Blocks of neighbouring spots: what must stay together where a model is judged, because neighbours tell on each other."""
+"""Blocks of neighboring spots: what must stay together where a model is judged, because neighbors tell on each other."""
 
 from __future__ import annotations
 

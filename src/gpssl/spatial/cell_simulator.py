@@ -18,7 +18,7 @@ from .fields import check_anndata, check_type_names, column, counts_of, listed, 
 from .packages import need
 
 FEWEST_CELLS = 10
-"""Of a type, for its counts to be modelled."""
+"""Of a type, for its counts to be modeled."""
 
 N_COPULA_GENES = 500
 

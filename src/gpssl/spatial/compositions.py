@@ -1,4 +1,4 @@
-"""From a few labelled spots to the probability of each type at every spot, with its uncertainty."""
+"""From a few labeled spots to the probability of each type at every spot, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def composition(
     random_state: int = 0,
     verbose: bool = False,
 ) -> None:
-    """Probability of each type at every spot, from the labelled spots, averaged over draws of the representation ("GPSSL-full").
+    """Probability of each type at every spot, from the labeled spots, averaged over draws of the representation ("GPSSL-full").
 
     A head is trained on each of `n_draws` representations that the posterior allows; the spread of their probabilities says how far the
     data leave the type open. Where labels are of pure spots, the probabilities of the others are read as their composition.
@@ -51,7 +51,7 @@ def composition(
     adata
         After `embed`.
     label_key
-        Column of `obs` with the types, missing (NaN, None, "", "nan" or −1) at unlabelled spots: what `pure_spots` writes, or the
+        Column of `obs` with the types, missing (NaN, None, "", "nan" or −1) at unlabeled spots: what `pure_spots` writes, or the
         annotation of a pathologist.
     key
         The `key_added` of `embed`.
@@ -60,11 +60,11 @@ def composition(
     n_draws
         Representations drawn from the posterior.
     unlabeled
-        A type that means "not known", such as "undetermined": its spots count as unlabelled.
+        A type that means "not known", such as "undetermined": its spots count as unlabeled.
     max_risk
-        The share of wrong labels allowed among accepted ones: others are abstained on. The threshold is found on labelled spots that
-        were held out block by block, and holds where labelled spots are a random sample of those that it is used on. No promise covers the
-        others: mixed spots where pure ones were labelled, or regions unlike any that has labels. There, expect more errors.
+        The share of wrong labels allowed among accepted ones: others are abstained on. The threshold is found on labeled spots that
+        were held out block by block, and holds where labeled spots are a random sample of those that it is used on. No promise covers the
+        others: mixed spots where pure ones were labeled, or regions unlike any that has labels. There, expect more errors.
     confidence
         With which the threshold is found, see `gpssl.selective.risk_controlled_threshold`.
     random_state
@@ -81,7 +81,7 @@ def composition(
         - `obs["gpssl_label"]`: the likeliest type.
         - `obs["gpssl_confidence"]`: its probability.
         - `obs["gpssl_accepted"]`, with `max_risk` only: whether to trust the label.
-        - `uns["gpssl_composition"]`: parameters, the number of labelled spots and, with `max_risk`, the threshold.
+        - `uns["gpssl_composition"]`: parameters, the number of labeled spots and, with `max_risk`, the threshold.
 
     Examples
     --------
@@ -97,10 +97,10 @@ def composition(
     labels = _labels(adata, label_key, unlabeled)
     fitted = representation(adata, key=key)
     model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), head, n_draws=n_draws, random_state=random_state)
-    announce(f"{(~_is_missing(labels)).sum()} labelled spots", enabled=verbose)
+    announce(f"{(~_is_missing(labels)).sum()} labeled spots", enabled=verbose)
     classifier = clone(model).fit(fitted.rows, labels)
     proba, std = classifier.predict_proba(fitted.rows), classifier.predict_proba_std(fitted.rows)
-    facts: dict[str, Any] = {"label_key": label_key, "key": key, "n_draws": n_draws, "n_labelled": classifier.n_labelled_}
+    facts: dict[str, Any] = {"label_key": label_key, "key": key, "n_draws": n_draws, "n_labeled": classifier.n_labeled_}
     accepted = None
     if max_risk is not None:
         announce("calibrating", enabled=verbose)
@@ -145,7 +145,7 @@ def _is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
 def _threshold(
     adata: Any, model: MarginalizedClassifier, fitted: Fitted, labels: NDArray[Any], max_risk: float, confidence: float, key: str
 ) -> float:
-    """The certainty above which labels are right often enough, on labelled spots that were held out with all spots of their block."""
+    """The certainty above which labels are right often enough, on labeled spots that were held out with all spots of their block."""
     params = adata.uns[key]["params"]
     known = np.flatnonzero(~_is_missing(labels))
     rows, types = fitted.rows[known], labels[known].astype(str)
@@ -157,7 +157,7 @@ def _threshold(
     proba = np.full((len(known), len(classes)), np.nan)
     n_folds = min(N_FOLDS, len(np.unique(groups)), int(np.unique(types, return_counts=True)[1].max()))
     if n_folds < 2:
-        raise ValueError("max_risk needs several labelled spots of a type, in at least two places: one to learn from, one to judge by.")
+        raise ValueError("max_risk needs several labeled spots of a type, in at least two places: one to learn from, one to judge by.")
     with warnings.catch_warnings():
         # A type with fewer spots than folds is missing from some: its spots then count as errors.
         warnings.filterwarnings("ignore", "The least populated class")
@@ -172,7 +172,7 @@ def _threshold(
 
 
 def _categories(values: Any, classes: NDArray[Any]) -> list[str]:
-    """All types of the column, sorted, also those without a labelled spot: a type then has the same colour in all pictures."""
+    """All types of the column, sorted, also those without a labeled spot: a type then has the same color in all pictures."""
     known = {_name(category) for category in values.astype("category").cat.categories}
     return sorted({*classes, *known} - set(NO_TYPE))
 

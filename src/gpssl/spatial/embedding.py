@@ -22,7 +22,7 @@ RESIDUAL_TOLERANCE = 1e-3
 SAME = 1e-3
 """Of the largest value: another machine may round otherwise."""
 IMAGE_KEY = "image"
-"""Where `read_visium` and `image_features` put the colours."""
+"""Where `read_visium` and `image_features` put the colors."""
 
 
 def embed(
@@ -47,16 +47,16 @@ def embed(
     key_added: str = "gpssl",
     verbose: bool = False,
 ) -> None:
-    """Learn representations of the spots of one or several slices, from expression, place and colour.
+    """Learn representations of the spots of one or several slices, from expression, place and color.
 
-    Raw counts are normalised to the median total, logged, reduced to highly variable genes and to principal components; components that are
+    Raw counts are normalized to the median total, logged, reduced to highly variable genes and to principal components; components that are
     there already are used. Spots are compared by a kernel of each modality. `adata` may be backed or on Dask: its counts are read a part
     at a time.
 
     Parameters
     ----------
     adata
-        Spots in rows, raw counts in `X` or in `layers[layer]`, coordinates in `obsm["spatial"]`, perhaps colours in `obsm["image"]`.
+        Spots in rows, raw counts in `X` or in `layers[layer]`, coordinates in `obsm["spatial"]`, perhaps colors in `obsm["image"]`.
     n_components
         J, the number of representation dimensions.
     combine
@@ -65,7 +65,7 @@ def embed(
     weights
         One for each of "expression", "place" and, with an image, "color"; by default all count alike.
     neighborhood
-        Lengthscales are twice the distance to the ⌊n / neighborhood⌋-th neighbour: larger values give shorter lengthscales, and a standard
+        Lengthscales are twice the distance to the ⌊n / neighborhood⌋-th neighbor: larger values give shorter lengthscales, and a standard
         deviation that rises at edges and holes which the default bridges.
     temperature
         τ of `GPSSL`.
@@ -177,7 +177,7 @@ class Fitted(NamedTuple):
 
     ssl: GPSSL
     rows: Array
-    """What it was fitted to: expression, place and colour of each spot, in units of lengthscales. [n, D]"""
+    """What it was fitted to: expression, place and color of each spot, in units of lengthscales. [n, D]"""
     columns: dict[str, slice]
 
 
@@ -218,7 +218,7 @@ def fit(adata: Any, params: Mapping[str, Any], *, verbose: bool) -> Fitted:
 
 
 def modalities(adata: Any, params: Mapping[str, Any]) -> Modalities:
-    """The rows that the representation is learnt from."""
+    """The rows that the representation is learned from."""
     expression = expression_scores(adata, use_rep=params["use_rep"])[:, : params.get("n_comps")]
     return gather(
         adata,

@@ -1,4 +1,4 @@
-"""Gene expression as a few numbers for each spot: normalised, logged, the variable genes, their principal components.
+"""Gene expression as a few numbers for each spot: normalized, logged, the variable genes, their principal components.
 
 What scanpy's `normalize_total`, `log1p`, `highly_variable_genes` and `pca` do in memory is done here from sums over spots, so that AnnData
 in memory, in a file (backed) and on Dask take the same path and give the same answer.
@@ -56,7 +56,7 @@ class Scale(NamedTuple):
     unit: float = 1.0
     """Of values that were logged before: the natural logarithm of their base."""
 
-    def normalise(self, X: NDArray[Any]) -> Array:
+    def normalize(self, X: NDArray[Any]) -> Array:
         """Counts c_ng become t·c_ng / Σ_g c_ng; what was logged before is taken back to that. [n, genes]"""
         return X * self._factor(X) if self.are_counts else np.expm1(self.unit * X.astype(np.float64))
 
@@ -118,10 +118,10 @@ def principal_components(
     n_comps: int = N_COMPS,
     verbose: bool = False,
 ) -> Expression:
-    """Principal components of log-normalised expression: four passes over the spots, and at no time more than some of them in memory.
+    """Principal components of log-normalized expression: four passes over the spots, and at no time more than some of them in memory.
 
-    Whole numbers are counts, and are normalised and logged. Other values are taken as they are where `uns["log1p"]` says that scanpy logged
-    them. Without `mask_var`, genes are chosen as scanpy's flavour "seurat" does, in each slice where there are several.
+    Whole numbers are counts, and are normalized and logged. Other values are taken as they are where `uns["log1p"]` says that scanpy logged
+    them. Without `mask_var`, genes are chosen as scanpy's flavor "seurat" does, in each slice where there are several.
     """
     rows = open_matrix(adata, layer)
     if adata.n_obs < FEWEST_SPOTS:
@@ -144,7 +144,7 @@ def principal_components(
 
 
 def log_expression(adata: Any, genes: Sequence[str], *, layer: str | None = None) -> Array:
-    """log(1 + normalised counts) of some genes. [n, genes]"""
+    """log(1 + normalized counts) of some genes. [n, genes]"""
     rows = open_matrix(adata, layer)
     scale = find_scale(adata, rows)
     places = adata.var_names.get_indexer(list(genes))
@@ -167,7 +167,7 @@ def find_scale(adata: Any, rows: Rows) -> Scale:
         raise ValueError(
             f"Some values are not whole numbers (spot {spot!r} has one), so these are not counts. Pass layer=... with the raw counts, or "
             'use_rep="X_pca" where principal components are there; adata.raw.to_adata() may have better values than a scaled X. If they '
-            'were normalised and logged, but scanpy did not note it, set adata.uns["log1p"] = {"base": None}. Counts that a correction '
+            'were normalized and logged, but scanpy did not note it, set adata.uns["log1p"] = {"base": None}. Counts that a correction '
             "made fractional can be rounded."
         )
     if lowest.min() < 0:
@@ -209,8 +209,8 @@ def _genes(
 
 
 def _gene_moments(part: Part, *, scale: Scale, n_slices: int) -> tuple[Array, Array, Array]:
-    """Spots, sums and sums of squares of normalised counts in each slice. The part's weights are the numbers of slices, from 1."""
-    values, codes = scale.normalise(part.rows), part.weight.astype(np.intp) - 1
+    """Spots, sums and sums of squares of normalized counts in each slice. The part's weights are the numbers of slices, from 1."""
+    values, codes = scale.normalize(part.rows), part.weight.astype(np.intp) - 1
     member = np.eye(n_slices)[codes].T
     return member.sum(axis=1), member @ values, member @ values**2
 

@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 def grid_coordinates(shape: tuple[int, int]) -> Array:
     """Where the spots of a grid are, row by row: x to the right, y down. [rows · columns, 2]
 
-    Spots are the centres of squares whose side is one over the longer side of the grid, so that the grid lies in the unit square.
+    Spots are the centers of squares whose side is one over the longer side of the grid, so that the grid lies in the unit square.
     """
     rows, columns = np.indices(shape).reshape(2, -1)
     return (np.column_stack([columns, rows]) + 0.5) / max(shape)

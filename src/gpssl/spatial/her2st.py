@@ -1,4 +1,4 @@
-"""Sections of HER2-positive breast tumours, in the layout of their authors' repository."""
+"""Sections of HER2-positive breast tumors, in the layout of their authors' repository."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ LONGEST_SIDE = 2000
 """Pixels of the image that is kept, as for Visium."""
 
 DIAMETER = 0.5
-"""Of a spot, as a part of the distance between neighbouring spots: 100 μm of 200 μm."""
+"""Of a spot, as a part of the distance between neighboring spots: 100 μm of 200 μm."""
 
 
 def read_her2st(folder: str | Path, section: str, *, texture: bool = False) -> Any:
-    """A section of a HER2-positive breast tumour (Andersson et al., 2021, "Spatial deconvolution of HER2-positive breast cancer …").
+    """A section of a HER2-positive breast tumor (Andersson et al., 2021, "Spatial deconvolution of HER2-positive breast cancer …").
 
     The layout is that of the authors' repository (almaan/her2st), or the same files in the flat folders `ST-cnts`, `ST-spotfiles`,
     `ST-pat-lbl`, `ST-cluster-lbl`, `ST-deconv-props` and `ST-imgs`. All but the counts may be missing, and are then missing in the result.
@@ -47,7 +47,7 @@ def read_her2st(folder: str | Path, section: str, *, texture: bool = False) -> A
     section
         Patient and number, such as "H1".
     texture
-        Whether `obsm["image"]` also has the standard deviation of each colour.
+        Whether `obsm["image"]` also has the standard deviation of each color.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def read_her2st(folder: str | Path, section: str, *, texture: bool = False) -> A
         - `obsm["cell_type_proportions"]`: the authors' estimates for eight major types. [n, 8]
         - `obsm["spatial"]`: pixels of the full image, else the place in the array. [n, 2]
         - `uns["spatial"][section]`: "scalefactors", and under "images" the image at no more than 2,000 pixels a side.
-        - `obsm["image"]`: colours under the spots, where there is an image.
+        - `obsm["image"]`: colors under the spots, where there is an image.
 
         An image on which not all of the spots lie is not the section's at its full size; it is left out, and a warning says so. The dark
         cut-outs of the authors' web application are left out without a word.
@@ -139,7 +139,7 @@ def _add_labels(adata: Any, name: str, table: Any) -> None:
 
 
 def _pitch(adata: Any) -> float:
-    """Distance between neighbouring spots in the unit of `obsm["spatial"]`, from the spread of the spots there and in the array."""
+    """Distance between neighboring spots in the unit of `obsm["spatial"]`, from the spread of the spots there and in the array."""
     in_array = adata.obs[["array_x", "array_y"]].to_numpy().var(axis=0).sum()
     return float(np.sqrt(adata.obsm["spatial"].var(axis=0).sum() / in_array)) if in_array else 1.0
 

@@ -20,7 +20,7 @@ def image_size(path: Path) -> tuple[int, int]:
 
 
 def read_image(path: Path, *, longest: int | None = None) -> NDArray[np.float32]:
-    """Colours from 0 to 1, scaled down so that no side is longer than asked for. [h, w, 3]"""
+    """Colors from 0 to 1, scaled down so that no side is longer than asked for. [h, w, 3]"""
     with _stream(path) as file:
         image = _open(file, path)
         try:

@@ -1,4 +1,4 @@
-"""The colour of the tissue under each spot."""
+"""The color of the tissue under each spot."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def image_features(
     texture: bool = False,
     key_added: str = "image",
 ) -> None:
-    """Mean colour over the disc under each spot, from 0 to 1.
+    """Mean color over the disc under each spot, from 0 to 1.
 
     The pixel in row i and column j of the image covers [j, j + 1] × [i, i + 1]. For the spot at (x, y), with the scale s of the image,
 
         D = {(i, j) : (j + ½ − s x)² + (i + ½ − s y)² ≤ (s r)²},    mean = |D|⁻¹ Σ_D v_ij,    std² = |D|⁻¹ Σ_D (v_ij − mean)²
 
-    for each channel v. A disc so small that it holds the centre of no pixel takes the pixel that it lies in. Pixels beyond the image's edge
+    for each channel v. A disc so small that it holds the center of no pixel takes the pixel that it lies in. Pixels beyond the image's edge
     count for nothing; a spot whose disc lies beyond it entirely has NaN, and a warning says how many there are.
 
     Parameters
     ----------
     adata
-        With `obsm["spatial"]` [n, 2], and an image and its scale in `uns["spatial"]`, as scanpy and `read_visium` lay them out. Grey images
+        With `obsm["spatial"]` [n, 2], and an image and its scale in `uns["spatial"]`, as scanpy and `read_visium` lay them out. Gray images
         and those with transparency are welcome; whole numbers count from 0 to the largest of their type, others from 0 to 1.
     library_id
         The section's name in `uns["spatial"]`; may be left out. Slices that were concatenated are refused, as nothing says which spot lies
-        on which of their images: compute colours before `anndata.concat`, which keeps them.
+        on which of their images: compute colors before `anndata.concat`, which keeps them.
     resolution
         "hires" or "lowres", or whatever the image's name is.
     radius
@@ -118,7 +118,7 @@ def _find_picture(adata: Any, library_id: str | None, resolution: str) -> Pictur
         raise ValueError(f"uns['spatial'] has no {library!r}, but {', '.join(libraries)}.")
     if len(libraries) > 1:
         raise ValueError(
-            f"uns['spatial'] has several sections, {', '.join(libraries)}: compute colours slice by slice, before anndata.concat. Where "
+            f"uns['spatial'] has several sections, {', '.join(libraries)}: compute colors slice by slice, before anndata.concat. Where "
             f"all spots are of one, keep that alone: adata.uns['spatial'] = {{{library!r}: adata.uns['spatial'][{library!r}]}}."
         )
     images = libraries[library].get("images", {})
@@ -170,11 +170,11 @@ def _check_overlap(picture: Picture, discs: Discs) -> None:
             f"Image and spots do not overlap: {where} Is the image of another section or another size, is the scale factor of another "
             "image, or are x and y exchanged?"
         )
-    warnings.warn(f"{where} Their colours are NaN: leave these spots out before you use them.", UserWarning, stacklevel=3)
+    warnings.warn(f"{where} Their colors are NaN: leave these spots out before you use them.", UserWarning, stacklevel=3)
 
 
 def _channels(pixels: NDArray[Any]) -> Iterator[Array]:
-    """Red, green and blue from 0 to 1, one after the other; grey is all three, transparency is left out. Each [h, w]."""
+    """Red, green and blue from 0 to 1, one after the other; gray is all three, transparency is left out. Each [h, w]."""
     if np.issubdtype(pixels.dtype, np.integer):
         largest = float(np.iinfo(pixels.dtype).max)
     else:
@@ -189,7 +189,7 @@ def _channels(pixels: NDArray[Any]) -> Iterator[Array]:
 
 
 class Run(NamedTuple):
-    """Neighbouring pixels of one row, for each spot. [n] each"""
+    """Neighboring pixels of one row, for each spot. [n] each"""
 
     row: Places
     start: Places
@@ -229,7 +229,7 @@ class Discs:
         return total
 
     def runs(self) -> Iterator[Run]:
-        """The discs, cut into rows of pixels; at last the pixel under the centre where no other is in the disc."""
+        """The discs, cut into rows of pixels; at last the pixel under the center where no other is in the disc."""
         empty = np.ones(len(self.centers), dtype=bool)
         for offset in range(min(int(2 * self.radius) + 2, self.shape[0])):
             run = self._row(offset)
@@ -250,7 +250,7 @@ class Discs:
         return Run(np.where(here, row, 0).astype(np.intp), start.astype(np.intp), np.where(here, end, start).astype(np.intp))
 
     def _pixels_under(self, spots: NDArray[np.bool_]) -> Run:
-        """The pixels that these spots' centres lie in, where they are within the image."""
+        """The pixels that these spots' centers lie in, where they are within the image."""
         height, width = self.shape
         column, row = np.floor(self.centers).T
         inside = spots & (column >= 0) & (column < width) & (row >= 0) & (row < height)

@@ -1,4 +1,4 @@
-"""What is known of a spot, side by side: expression, place and colour; and the kernel that compares spots by it."""
+"""What is known of a spot, side by side: expression, place and color; and the kernel that compares spots by it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Combine = Literal["sum", "product", "concatenate"]
 
 COMBINATIONS = ("sum", "product", "concatenate")
 STRETCH = 2.0
-"""Lengthscales, in distances to the K-th neighbour. Of 1, 2 and 4, what did best on sections of tumours with a pathologist's labels."""
+"""Lengthscales, in distances to the K-th neighbor. Of 1, 2 and 4, what did best on sections of tumors with a pathologist's labels."""
 DECIMALS = 6
 """Of rows, in units of lengthscales."""
 FAR_APART = 100.0
@@ -60,8 +60,8 @@ def gather(
 ) -> Modalities:
     """The rows of all spots: each modality over its lengthscale. For "concatenate", all have the same, and equal standard deviations first.
 
-    The lengthscale is twice the distance to the K-th neighbour, K = ⌊n / neighborhood⌋ for n spots in a slice, in the median over
-    spots. Slices are laid side by side, far apart: spots of different slices are alike in expression and colour, never in place.
+    The lengthscale is twice the distance to the K-th neighbor, K = ⌊n / neighborhood⌋ for n spots in a slice, in the median over
+    spots. Slices are laid side by side, far apart: spots of different slices are alike in expression and color, never in place.
     """
     codes, n_slices = slice_codes(adata, batch_key)
     found = {"expression": expression}
@@ -69,15 +69,15 @@ def gather(
         found["place"] = _side_by_side(coordinates(adata, spatial_key), codes, n_slices)
     if image_key is not None:
         hint = " gpssl.spatial.image_features(adata) makes it from the image of a slice."
-        found["color"] = standardised(numbers(adata, image_key, hint=hint))
+        found["color"] = standardized(numbers(adata, image_key, hint=hint))
     if combine == "concatenate":
-        found["expression"] = standardised(expression)
+        found["expression"] = standardized(expression)
         if "place" in found:
             found["place"] /= _spread_within(found["place"], codes, n_slices)
         scale = STRETCH * _lengthscale(np.hstack(list(found.values())), neighborhood * n_slices)
         scaled = {name: values / scale for name, values in found.items()}
     else:
-        # Neighbours in place are of the same slice.
+        # Neighbors in place are of the same slice.
         counts = {name: neighborhood * (n_slices if name == "place" else 1) for name in found}
         scaled = {name: values / (STRETCH * _lengthscale(values, counts[name])) for name, values in found.items()}
     # The last digits depend on how counts were stored and read; which spots become inducing points should not.
@@ -85,7 +85,7 @@ def gather(
 
 
 def _side_by_side(values: Array, codes: NDArray[np.intp], n_slices: int) -> Array:
-    """Coordinates in units of the distance between neighbouring spots of their slice, one slice far from the next. [n, 2 or 3]
+    """Coordinates in units of the distance between neighboring spots of their slice, one slice far from the next. [n, 2 or 3]
 
     Slices may have been scanned at different resolutions; the distance of spots is what they have in common.
     """
@@ -99,7 +99,7 @@ def _side_by_side(values: Array, codes: NDArray[np.intp], n_slices: int) -> Arra
 
 
 def spacing(places: Array) -> float:
-    """The median distance from a spot to its nearest neighbour, of those that have none exactly on top of them."""
+    """The median distance from a spot to its nearest neighbor, of those that have none exactly on top of them."""
     apart = _nearest(places)
     apart = apart[apart > 0]
     return float(np.median(apart)) if len(apart) else 1.0
@@ -123,11 +123,11 @@ def _warn_of_slices_on_top(places: Array) -> None:
 
 def _spread_within(values: Array, codes: NDArray[np.intp], n_slices: int) -> float:
     """Standard deviation of all coordinates together, within slices."""
-    centres = np.stack([values[codes == code].mean(axis=0) for code in range(n_slices)])
-    return float((values - centres[codes]).std()) or 1.0
+    centers = np.stack([values[codes == code].mean(axis=0) for code in range(n_slices)])
+    return float((values - centers[codes]).std()) or 1.0
 
 
-def standardised(values: Array) -> Array:
+def standardized(values: Array) -> Array:
     """Each column with mean 0 and standard deviation 1, constant ones 0."""
     spread = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)

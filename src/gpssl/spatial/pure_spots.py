@@ -18,7 +18,7 @@ from .signatures import Signatures, find_signatures, signature_scores
 
 Array = NDArray[np.float64]
 
-LABELLED_SHARE = 0.2
+LABELED_SHARE = 0.2
 """Of all spots, at most, shared equally among the types, unless `n_spots` says otherwise."""
 FEWEST_SPOTS = 5
 
@@ -56,11 +56,11 @@ def pure_spots(
     key_added: str = "pure",
     random_state: int = 0,
 ) -> None:
-    """Label the spots that are nearly pure, from the marker genes of each type; leave the rest unlabelled.
+    """Label the spots that are nearly pure, from the marker genes of each type; leave the rest unlabeled.
 
     As Starfysh does (He et al., 2024), in three steps. Archetypal analysis finds the corners of the cloud of spots in principal components
     of expression: mixtures of cell types lie inside, pure spots at the corners. Each type gets the archetype whose nearest spots express
-    its markers most, one-to-one, such that the sum of these scores is largest. A spot is labelled with a type if it is among the `n_spots`
+    its markers most, one-to-one, such that the sum of these scores is largest. A spot is labeled with a type if it is among the `n_spots`
     nearest to the type's archetype (if to those of several types, the nearer one counts) and expresses the markers of this type more than
     those of the others and more than spots do on average: both kinds of evidence have to agree. A type whose archetype does not express
     its markers gets no label.
@@ -77,14 +77,14 @@ def pure_spots(
     Parameters
     ----------
     adata
-        With counts, or log-normalised expression.
+        With counts, or log-normalized expression.
     signatures
         Marker genes: names of types with their genes, or a pandas DataFrame with a column for each type, shorter ones filled up with NaN.
         Genes are found by their names in `adata.var_names`, with upper and lower case as they are; those not found are listed in a warning.
     n_archetypes
         By default one more than types: those that match no type are left alone, and tissue often has a type without a signature.
     n_spots
-        How many spots nearest each archetype may be labelled. By default such that a fifth of all spots may be, at least 5 of each type.
+        How many spots nearest each archetype may be labeled. By default such that a fifth of all spots may be, at least 5 of each type.
     use_rep, layer, mask_var, batch_key
         Where the expression is, as in `embed`.
     key_added
@@ -99,9 +99,9 @@ def pure_spots(
 
         - `obs["pure_label"]`: the type, categorical, or NaN.
         - `obs["pure_confidence"]`: between 0 and 1, NaN where there is no label.
-        - `obsm["pure_scores"]`: how strongly a spot expresses the markers of each type, standardised over spots: a data frame. [n, types]
+        - `obsm["pure_scores"]`: how strongly a spot expresses the markers of each type, standardized over spots: a data frame. [n, types]
         - `uns["pure"]`: "params"; "matching", a data frame with the archetype of each type, its score, its agreement and how many spots are
-          labelled; "archetype_scores" [archetypes, types]; "genes", a data frame that says of each gene of each type whether it was used.
+          labeled; "archetype_scores" [archetypes, types]; "genes", a data frame that says of each gene of each type whether it was used.
         - `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and `var["highly_variable"]`, where they were made.
 
     Examples
@@ -160,11 +160,11 @@ def _label(shares: Array, distances: Array, matching: Matching, scores: Array, n
         chosen[near[:, k], t] = distances[near[:, k], k]
     nearest = chosen.argmin(axis=1)
     agrees = (scores.argmax(axis=1) == nearest) & (scores.max(axis=1) > 0)
-    labelled = np.flatnonzero(np.isfinite(chosen.min(axis=1)) & agrees)
+    labeled = np.flatnonzero(np.isfinite(chosen.min(axis=1)) & agrees)
     types, confidence = np.full(n, -1), np.full(n, np.nan)
-    types[labelled] = nearest[labelled]
+    types[labeled] = nearest[labeled]
     certainty = shares[:, matching.archetypes] * _softmax(scores) * matching.agreement
-    confidence[labelled] = certainty[labelled, nearest[labelled]]
+    confidence[labeled] = certainty[labeled, nearest[labeled]]
     return Labels(types, confidence)
 
 
@@ -182,7 +182,7 @@ def _check_numbers(n_archetypes: int | None, n_spots: int | None, n: int, n_type
     n_archetypes = n_types + 1 if n_archetypes is None else n_archetypes
     if n <= n_archetypes:
         raise ValueError(f"There are {n} spots and {n_archetypes} archetypes: archetypal analysis needs more spots than archetypes.")
-    n_spots = max(FEWEST_SPOTS, round(LABELLED_SHARE * n / n_types)) if n_spots is None else n_spots
+    n_spots = max(FEWEST_SPOTS, round(LABELED_SHARE * n / n_types)) if n_spots is None else n_spots
     return n_archetypes, min(n_spots, n)
 
 
@@ -190,7 +190,7 @@ def _warn_of_types_without_spots(names: list[str], types: NDArray[np.intp]) -> N
     lost = [name for t, name in enumerate(names) if not (types == t).any()]
     if lost:
         warnings.warn(
-            f"No spot is labelled {', '.join(map(repr, lost))}: none near the type's archetype expresses its markers more than those of "
+            f"No spot is labeled {', '.join(map(repr, lost))}: none near the type's archetype expresses its markers more than those of "
             "other types. Leave the type out if it is not in this tissue, or raise n_spots or n_archetypes.",
             stacklevel=3,
         )
@@ -219,7 +219,7 @@ def _write(
                 "archetype": matching.archetypes,
                 "score": matching.scores[matching.archetypes, np.arange(len(names))],
                 "agreement": matching.agreement,
-                "n_labelled": [int((labels.types == t).sum()) for t in range(len(names))],
+                "n_labeled": [int((labels.types == t).sum()) for t in range(len(names))],
             },
             index=[str(t) for t in range(len(names))],
         ),

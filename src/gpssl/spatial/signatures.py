@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .expression import log_expression
-from .modalities import standardised
+from .modalities import standardized
 
 Array = NDArray[np.float64]
 
@@ -62,12 +62,12 @@ def find_signatures(signatures: Any, gene_names: Iterable[str]) -> Signatures:
 def signature_scores(adata: Any, signatures: Signatures, *, layer: str | None = None) -> Array:
     """How strongly each spot expresses the markers of each type.
 
-    s_nt = (1/|G_t|) Σ_{g ∈ G_t} z_ng, the mean over the type's genes of log-expression that is standardised over spots, and this mean is
-    standardised over spots once more. So no gene counts for more because it is abundant, and types with few, or weakly correlated, genes
+    s_nt = (1/|G_t|) Σ_{g ∈ G_t} z_ng, the mean over the type's genes of log-expression that is standardized over spots, and this mean is
+    standardized over spots once more. So no gene counts for more because it is abundant, and types with few, or weakly correlated, genes
     can be compared with others. [n, types]
     """
     genes = signatures.genes
-    z = standardised(log_expression(adata, genes, layer=layer))
+    z = standardized(log_expression(adata, genes, layer=layer))
     place = {gene: j for j, gene in enumerate(genes)}
     scores = np.column_stack([z[:, [place[gene] for gene in used]].mean(axis=1) for used in signatures.used.values()])
     silent = [name for name, spread in zip(signatures.types, np.ptp(scores, axis=0), strict=True) if not spread > 0]
@@ -76,7 +76,7 @@ def signature_scores(adata: Any, signatures: Signatures, *, layer: str | None = 
             f"The genes of {_quoted(silent)} do not vary over the spots, or are expressed in none: leave these types out, or give them "
             "other genes."
         )
-    return standardised(scores)
+    return standardized(scores)
 
 
 def _read(signatures: Any) -> dict[str, list[str]]:

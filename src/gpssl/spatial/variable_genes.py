@@ -1,4 +1,4 @@
-"""Which genes vary more between spots than others of their mean: scanpy's flavour "seurat", from sums over spots."""
+"""Which genes vary more between spots than others of their mean: scanpy's flavor "seurat", from sums over spots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ N_BINS = 20
 
 
 class GeneMoments(NamedTuple):
-    """Sums over the spots of one slice, of normalised counts."""
+    """Sums over the spots of one slice, of normalized counts."""
 
     n_spots: float
     total: Array
@@ -26,9 +26,9 @@ class GeneMoments(NamedTuple):
 
 
 def highly_variable(slices: Sequence[GeneMoments], n_top_genes: int) -> NDArray[np.bool_]:
-    """The genes of the highest normalised dispersion; of several slices, those that are among them in most slices. [genes]"""
+    """The genes of the highest normalized dispersion; of several slices, those that are among them in most slices. [genes]"""
     if len(slices) == 1:
-        return _top(normalised_dispersions(slices[0]), n_top_genes)
+        return _top(normalized_dispersions(slices[0]), n_top_genes)
     dispersions = np.stack([_among_expressed(moments) for moments in slices])
     n_slices = np.sum([_top(values, n_top_genes) for values in dispersions], axis=0)
     mean = np.nan_to_num(dispersions, nan=0.0).mean(axis=0)
@@ -38,8 +38,8 @@ def highly_variable(slices: Sequence[GeneMoments], n_top_genes: int) -> NDArray[
     return mask
 
 
-def normalised_dispersions(moments: GeneMoments) -> Array:
-    """log(variance / mean), standardised among genes of a similar log(1 + mean); NaN for genes without counts. [genes]"""
+def normalized_dispersions(moments: GeneMoments) -> Array:
+    """log(variance / mean), standardized among genes of a similar log(1 + mean); NaN for genes without counts. [genes]"""
     pandas = need("pandas")
     mean = moments.total / moments.n_spots
     # A slice of one spot has no variance, and no say.
@@ -48,16 +48,16 @@ def normalised_dispersions(moments: GeneMoments) -> Array:
         dispersion = np.log(np.where(variance > 0, variance, np.nan) / np.where(mean > 0, mean, 1e-12))
     table = pandas.DataFrame({"dispersion": dispersion, "bin": pandas.cut(np.log1p(mean), bins=N_BINS)})
     in_bin = table.groupby("bin", observed=True)["dispersion"]
-    centre, spread = in_bin.transform("mean").to_numpy(), in_bin.transform("std").to_numpy()
+    center, spread = in_bin.transform("mean").to_numpy(), in_bin.transform("std").to_numpy()
     alone = np.isnan(spread)  # one gene in its bin: its dispersion is its own measure
-    return (dispersion - np.where(alone, 0.0, centre)) / np.where(alone, centre, spread)
+    return (dispersion - np.where(alone, 0.0, center)) / np.where(alone, center, spread)
 
 
 def _among_expressed(moments: GeneMoments) -> Array:
     """As above, of the genes that this slice has: those of other slices alone should not widen the bins. [genes]"""
     dispersions = np.full(len(moments.total), np.nan)
     expressed = moments.total > 0
-    dispersions[expressed] = normalised_dispersions(GeneMoments(moments.n_spots, moments.total[expressed], moments.squared[expressed]))
+    dispersions[expressed] = normalized_dispersions(GeneMoments(moments.n_spots, moments.total[expressed], moments.squared[expressed]))
     return dispersions
 
 

@@ -53,7 +53,7 @@ def read_visium(
     library_id
         Name of the section in `uns["spatial"]`; by default the prefix, else the folder's name.
     texture
-        Whether `obsm["image"]` also has the standard deviation of each colour.
+        Whether `obsm["image"]` also has the standard deviation of each color.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def read_visium(
         - `obs["in_tissue"]`, `obs["array_row"]`, `obs["array_col"]`.
         - `obsm["spatial"]`: x to the right and y down, in pixels of the full image. [n, 2]
         - `uns["spatial"][library_id]`: "images" and "scalefactors".
-        - `obsm["image"]`: colours under the spots, from `image_features`, where there is an image and its scale factor.
+        - `obsm["image"]`: colors under the spots, from `image_features`, where there is an image and its scale factor.
     """
     place = existing_folder(folder)
     if counts is None:
@@ -148,7 +148,7 @@ def _assemble(adata: Any, folders: Sequence[Path], prefix: str, library_id: str,
         image_features(adata, library_id=library_id, resolution=usable[0], texture=texture)
     elif images:
         warnings.warn(
-            f"The images in {folders[0]} have no scale factors, so spots have no colours: scalefactors_json.json is expected.",
+            f"The images in {folders[0]} have no scale factors, so spots have no colors: scalefactors_json.json is expected.",
             UserWarning,
             stacklevel=3,
         )

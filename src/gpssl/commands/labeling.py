@@ -21,14 +21,14 @@ from .subject import Subject, Target
 
 
 @dataclass(frozen=True)
-class LabelledTable:
+class LabeledTable:
     """What `gpssl label` has done."""
 
     target: str
     kind: str
     classes: list[str] | None
     n_rows: int
-    n_labelled: int
+    n_labeled: int
     n_predicted: int
     n_abstained: int
     counts: dict[str, int] | None
@@ -46,28 +46,28 @@ def new_model(ssl: GPSSL, target: Target, settings: Settings) -> Any:
 
 def label(
     subject: Subject, out: Path, model_file: Path, settings: Settings, promise: Promise, *, only_new: bool, force: bool
-) -> LabelledTable:
+) -> LabeledTable:
     """Learn from all rows and the labels of some, predict the others, and write both into files."""
     check_outputs([subject.path], [out, model_file], force=force)
     target = subject.target()
     check_labels(target, subject.path.name, subject.notes)
     with noting(subject.notes):
         model = new_model(subject.fit(settings), target, settings)
-        labelled = subject.labelled()
-        expectation = expect(model, target, labelled, promise, settings.seed)
-        fitted = model.fit(labelled.rows, labelled.y)
+        labeled = subject.labeled()
+        expectation = expect(model, target, labeled, promise, settings.seed)
+        fitted = model.fit(labeled.rows, labeled.y)
     subject.notes.extend(what_cannot_be_promised(expectation, promise, target))
     predict = Predictor(fitted, target.name, target.kind, None if promise.max_risk is None else expectation.threshold)
     found = {"target_kind": target.kind, "seed": settings.seed, "promise": asdict(promise), "expectation": _finite(asdict(expectation))}
     with replacing(model_file, force=force) as beside:  # both files, or none
         save(fitted, beside, trained_on=subject.facts, notes={**subject.card_notes(), **found})
         subject.write(out, lambda piece, where: predict(piece, ~target.is_known[where]), only_new=only_new, force=force)
-    return LabelledTable(
+    return LabeledTable(
         target=target.name,
         kind=target.kind,
         classes=fitted.classes_.tolist() if target.kind == "class" else None,
         n_rows=subject.n_rows,
-        n_labelled=len(labelled.y),
+        n_labeled=len(labeled.y),
         n_predicted=predict.n_predicted,
         n_abstained=predict.n_abstained,
         counts=predict.counts if target.kind == "class" else None,

@@ -1,4 +1,4 @@
-"""Minimising the objective over means and standard deviations, to a point that rounding errors do not move."""
+"""Minimizing the objective over means and standard deviations, to a point that rounding errors do not move."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POLISHED = 1e-6
 
 
 class Start(NamedTuple):
-    """Where a minimisation begins. The mean is a sum of patterns, Σ_p t_p B_p, in the n leading directions, and zero beyond them."""
+    """Where a minimization begins. The mean is a sum of patterns, Σ_p t_p B_p, in the n leading directions, and zero beyond them."""
 
     patterns: Array
     """B [P, J, n]"""
@@ -36,20 +36,20 @@ class Start(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where a minimisation ended."""
+    """Where a minimization ended."""
 
     mean: Array
     std: Array
     value: float
     n_iterations: int
     error: float
-    """Size of the gradient in the variables of the minimisation, over √τ: about the distance to the minimum in standard deviations of the
+    """Size of the gradient in the variables of the minimization, over √τ: about the distance to the minimum in standard deviations of the
     posterior."""
     point: Array
-    """The same in the variables of the minimisation."""
+    """The same in the variables of the minimization."""
 
 
-class Minimisation:
+class Minimization:
     """One objective, one start: L-BFGS, then Newton steps.
 
     The long way from the start follows `search`, which may be an approximation; `refine` ends at the minimum of `function`.
@@ -74,7 +74,7 @@ class Minimisation:
         self.start = np.concatenate([start.sizes, np.log(start.std).ravel()])
         self.unit = np.full_like(self.start, 1 / np.sqrt(2 * temperature))
 
-    def minimise(self, max_iterations: int) -> Minimum:
+    def minimize(self, max_iterations: int) -> Minimum:
         """L-BFGS from the start. Far from there the curvatures are others, so that they are measured anew after every stage."""
         self._measure_sizes(self.start)
         minimum = self._descend(self.start / self.unit, min(STAGE, max_iterations), LBFGS_TOLERANCES[0])
@@ -87,11 +87,11 @@ class Minimisation:
             n_iterations += minimum.n_iterations
         return minimum._replace(n_iterations=n_iterations)
 
-    def with_free_means(self, minimum: Minimum, max_iterations: int) -> tuple[Minimisation, Minimum]:
+    def with_free_means(self, minimum: Minimum, max_iterations: int) -> tuple[Minimization, Minimum]:
         """L-BFGS from a minimum on, with all means in the leading directions free. For one pattern in each direction."""
         patterns = np.eye(self.patterns.shape[1]).reshape(-1, *self.mean_shape)
         start = Start(patterns, minimum.mean[:, : self.mean_shape[1]].ravel(), minimum.std)
-        free = Minimisation(self.search, self.function, start, self.temperature, self.steps)
+        free = Minimization(self.search, self.function, start, self.temperature, self.steps)
         free.unit = np.concatenate([np.tile(self.unit[: self.n_sizes], self.mean_shape[0]), self.unit[self.n_sizes :]])
         trial = free._descend(free.start / free.unit, max_iterations, LBFGS_TOLERANCES[0])
         return free, trial._replace(n_iterations=minimum.n_iterations + trial.n_iterations)

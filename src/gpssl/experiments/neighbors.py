@@ -1,10 +1,10 @@
-"""Kernels that follow the neighbours of rows, against learners that do, from 5 to 200 labels.
+"""Kernels that follow the neighbors of rows, against learners that do, from 5 to 200 labels.
 
-60 % of the rows train the representation, of which so many have labels; 40 % are predicted; all columns are standardised by the training
+60 % of the rows train the representation, of which so many have labels; 40 % are predicted; all columns are standardized by the training
 rows. The first labels are one of each class, in an order of chance, and the others come by chance. Heads are Bayesian logistic regression;
 representations have five dimensions and temperature 1/N, unless it says otherwise; all else has its defaults. The selected kernel
 is the one with the highest likelihood of held-out labels, in three folds of 20 or 100 labels. Label spreading and
-self-training are scikit-learn's, the former with ten neighbours.
+self-training are scikit-learn's, the former with ten neighbors.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ METHODS: dict[str, Callable[[Array, Budget], Any]] = {
     "GPSSL-full, diffusion + RBF": _with("GPSSL-full", _sum),
     SELECTED: lambda _X, budget: KernelSelection(*budget),
 }
-"""From unlabelled rows to a classifier whose `fit` takes all training rows, those without a label marked by −1."""
+"""From unlabeled rows to a classifier whose `fit` takes all training rows, those without a label marked by −1."""
 
 
 def tasks(plan: Plan) -> list[Task]:
@@ -120,7 +120,7 @@ def tasks(plan: Plan) -> list[Task]:
 def run(task: Task, plan: Plan) -> Record:
     """The representation once, and a classifier for each number of labels."""
     split = pool_table(load_classification(task.data), split_seed(plan.seed, task.split))
-    X, y = split.labelled
+    X, y = split.labeled
     _, codes = np.unique(np.concatenate([y, split.test.y]), return_inverse=True)
     truth, order = codes[len(y) :], classes_first(y)
     classifier = METHODS[task.method](X, budget_of(plan, split.seed))
@@ -140,10 +140,10 @@ def _numbers_of_labels(method: str, n_rows: int, plan: Plan) -> list[int]:
 
 def report(records: Sequence[Record]) -> dict[str, str]:
     """For each table, mean accuracy and standard error by method and number of labels; and the picture."""
-    blocks = {f"neighbours {data}": lines_table(lines) for data, lines in lines_of(records).items()}
-    return {**blocks, "neighbours figure": picture("neighbours", "Accuracy against the number of labels, for each table and method")}
+    blocks = {f"neighbors {data}": lines_table(lines) for data, lines in lines_of(records).items()}
+    return {**blocks, "neighbors figure": picture("neighbors", "Accuracy against the number of labels, for each table and method")}
 
 
 def draw(records: Sequence[Record], _plan: Plan, folder: Path) -> list[Path]:
     """One panel for each table."""
-    return draw_lines(lines_of(records), "neighbours", folder)
+    return draw_lines(lines_of(records), "neighbors", folder)

@@ -1,4 +1,4 @@
-"""The graph of nearest neighbours and its slowest directions of diffusion."""
+"""The graph of nearest neighbors and its slowest directions of diffusion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
-from .nearest_rows import Neighbours
+from .nearest_rows import Neighbors
 
 Array = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Directions(NamedTuple):
     """[n nodes, r]"""
 
 
-def neighbour_graph(found: Neighbours) -> csr_array:
+def neighbor_graph(found: Neighbors) -> csr_array:
     """Each row connected with its K nearest, and with those whose K nearest it is among; W_ij = exp(−d_ij² / (σ_i σ_j)). [n, n]
 
     From the K + 1 nearest of each row among all of them, of which one is the row itself.
@@ -93,8 +93,8 @@ def _directions(graph: csr_array, nodes: NDArray[np.intp], n_eigenvectors: int, 
     """The slowest directions of one connected part."""
     weights = graph[nodes][:, nodes]
     degree = np.asarray(weights.sum(axis=1)).ravel()
-    normalise = diags_array(1 / np.sqrt(degree))
-    walk = normalise @ weights @ normalise
+    normalize = diags_array(1 / np.sqrt(degree))
+    walk = normalize @ weights @ normalize
     n_directions = min(n_eigenvectors, len(nodes))
     if len(nodes) <= max(DENSE_NODES, 2 * n_eigenvectors):
         eigenvalues, eigenvectors = np.linalg.eigh(walk.toarray())

@@ -1,4 +1,4 @@
-"""Where neighbours are searched: among vectors, or among rows of any kind by a kernel for them."""
+"""Where neighbors are searched: among vectors, or among rows of any kind by a kernel for them."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from sklearn.gaussian_process.kernels import Kernel
 from ..rows import row_blocks
 from ..threads import map_on_threads
 from .evaluation import block_kernel, kernel_diagonal
-from .nearest_rows import ROWS_AT_A_TIME, NearestRows, Neighbours
+from .nearest_rows import ROWS_AT_A_TIME, NearestRows, Neighbors
 
 Array = NDArray[np.float64]
 
 USUAL = 0.99
 """Of the training rows that are surely inside."""
 REACH_FACTOR, FADING = 2.0, 0.5
-"""Among vectors: the data reach to twice the usual distance from neighbours, and fade over half of that."""
+"""Among vectors: the data reach to twice the usual distance from neighbors, and fade over half of that."""
 DIGITS = 12
-"""Of similarities, beyond which rounding would decide between neighbours."""
+"""Of similarities, beyond which rounding would decide between neighbors."""
 LARGEST = 1e100
 FADED = 3.0
 """By a kernel: widths over which the data fade between the edge and where a row has nothing in common with any."""
 
 
 class Border(NamedTuple):
-    """Up to which distance from its neighbours a row is one of the data, and over which they fade."""
+    """Up to which distance from its neighbors a row is one of the data, and over which they fade."""
 
     reach: float
     fading: float
 
 
-class NeighbourSpace(Protocol):
-    """Rows that know their neighbours."""
+class NeighborSpace(Protocol):
+    """Rows that know their neighbors."""
 
-    def search(self, X: NDArray[Any], k: int) -> Neighbours:
+    def search(self, X: NDArray[Any], k: int) -> Neighbors:
         """The k nearest of the rows."""
         ...
 
     def border(self, distances: Array) -> Border:
-        """Of the data, from the root mean square distances of the training rows from their neighbours."""
+        """Of the data, from the root mean square distances of the training rows from their neighbors."""
         ...
 
     def background(self, X: NDArray[Any], Y: NDArray[Any], border: Border) -> Array:
@@ -62,7 +62,7 @@ class VectorSpace:
         """In units of each column; within a range that survives being squared."""
         return np.clip(X / self.scale, -LARGEST, LARGEST)
 
-    def search(self, X: Array, k: int) -> Neighbours:
+    def search(self, X: Array, k: int) -> Neighbors:
         """The k nearest of the rows."""
         return self.nearest.search(self._in_units(X), k)
 
@@ -86,7 +86,7 @@ class KernelSpace:
     def _fill(self) -> Any:
         return block_kernel(self.kernel, self.rows), self._sizes(self.rows)
 
-    def search(self, X: NDArray[Any], k: int) -> Neighbours:
+    def search(self, X: NDArray[Any], k: int) -> Neighbors:
         """The k most similar of the rows."""
         places = np.empty((len(X), k), dtype=np.intp)
         distances = np.empty((len(X), k))
@@ -102,7 +102,7 @@ class KernelSpace:
             distances[block] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(similarity, order, axis=1), 0.0))
 
         map_on_threads(search_block, list(row_blocks(len(X), ROWS_AT_A_TIME)))
-        return Neighbours(places, distances)
+        return Neighbors(places, distances)
 
     def border(self, distances: Array) -> Border:
         """Halfway between what is typical of the training rows and √2, where a row has nothing in common with any."""
@@ -119,7 +119,7 @@ class KernelSpace:
         sizes = np.sqrt(kernel_diagonal(self.kernel, X))
         if sizes.min(initial=1.0) == 0:
             raise ValueError(
-                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. Neighbours "
+                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. Neighbors "
                 "need a kernel that is positive on all rows."
             )
         return sizes

@@ -1,9 +1,9 @@
 """
-Ten labels and two moons: a kernel that follows the neighbours
+Ten labels and two moons: a kernel that follows the neighbors
 ==============================================================
 
 The kernel says which rows are alike. To the default one, rows are alike that are close. To `NeighborDiffusion`, rows are alike that a
-random walk from neighbour to neighbour connects.
+random walk from neighbor to neighbor connects.
 """
 
 # %%

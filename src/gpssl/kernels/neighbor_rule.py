@@ -1,4 +1,4 @@
-"""The lengthscale rule of the paper's section 3.1: the distance to the K-th neighbour, K = max(1, ⌊N / neighborhood⌋)."""
+"""The lengthscale rule of the paper's section 3.1: the distance to the K-th neighbor, K = max(1, ⌊N / neighborhood⌋)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_rule(neighborhood: float, reduce: str, max_rows: int) -> None:
     check_number("max_rows", max_rows, Integral, at_least=2)
 
 
-def neighbour_lengthscale(
+def neighbor_lengthscale(
     rows: NDArray[np.float64],
     weight: NDArray[np.float64],
     *,
@@ -34,32 +34,32 @@ def neighbour_lengthscale(
     outlying: NDArray[np.float64] | None = None,
     metric: Metric = "euclidean",
 ) -> float:
-    """The distance to the K-th neighbour, reduced over these rows and over anchors that lie outside them."""
-    distances = _kth_neighbour_distances(rows, weight, rows, weight, neighborhood, metric)
+    """The distance to the K-th neighbor, reduced over these rows and over anchors that lie outside them."""
+    distances = _kth_neighbor_distances(rows, weight, rows, weight, neighborhood, metric)
     outlying = rows[:0] if outlying is None else outlying
-    beyond = _kth_neighbour_distances(outlying, np.zeros(len(outlying)), rows, weight, neighborhood, metric)
+    beyond = _kth_neighbor_distances(outlying, np.zeros(len(outlying)), rows, weight, neighborhood, metric)
     largest = max(distances.max(), beyond.max(initial=0.0))
     lengthscale = largest if reduce == "max" else _weighted_median(distances, weight)
-    # Where most rows coincide with their neighbours (few distinct values), the shortest distance that is one.
+    # Where most rows coincide with their neighbors (few distinct values), the shortest distance that is one.
     return float(lengthscale) if lengthscale > 0 else _smallest_positive_distance(rows, metric)
 
 
-def _kth_neighbour_distances(
+def _kth_neighbor_distances(
     anchors: NDArray[np.float64],
     own_weight: NDArray[np.float64],
-    neighbours: NDArray[np.float64],
+    neighbors: NDArray[np.float64],
     weight: NDArray[np.float64],
     neighborhood: float,
     metric: Metric,
 ) -> NDArray[np.float64]:
-    """Distance from each anchor to its K-th neighbour, where a row of weight w stands for w rows. [n anchors]
+    """Distance from each anchor to its K-th neighbor, where a row of weight w stands for w rows. [n anchors]
 
-    An anchor that is itself among the neighbours (`own_weight` > 0) is not its own neighbour; its further copies are.
+    An anchor that is itself among the neighbors (`own_weight` > 0) is not its own neighbor; its further copies are.
     """
     k = max(1, int(weight.sum() // neighborhood))
     itself = np.minimum(own_weight, 1.0)
     parts = [
-        _weighted_kth(cdist(anchors[block], neighbours, metric), weight, k + itself[block])
+        _weighted_kth(cdist(anchors[block], neighbors, metric), weight, k + itself[block])
         for block in row_blocks(len(anchors), ANCHORS_AT_A_TIME)
     ]
     return np.concatenate(parts) if parts else np.empty(0)
