@@ -14,8 +14,8 @@ import numpy as np
 from pyarrow.parquet import ParquetFile, write_table
 
 from gpssl import GPSSL
+from gpssl.data import TableFiles
 from gpssl.kernels import NeighborRBF
-from gpssl.sources import TableFiles
 
 from .data import residual_accepted
 from .measurement import in_fresh_process, peak_in_megabytes, seconds_of

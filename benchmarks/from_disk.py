@@ -13,8 +13,8 @@ import pandas as pd
 from sklearn.gaussian_process.kernels import RBF
 
 from gpssl import GPSSL
-from gpssl.moments import moments_of_rows
-from gpssl.sources import open_rows
+from gpssl.core._moments import moments_of_rows
+from gpssl.data import open_rows
 
 from .data import WARM_UP_ROWS, latent_table, residual_accepted, shared_lengthscale
 from .latent_files import N_COLUMNS, NAMES, write_array, write_parquet

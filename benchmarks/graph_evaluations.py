@@ -12,7 +12,8 @@ from grakel.kernels import WeisfeilerLehman
 from numpy.typing import NDArray
 
 from gpssl import GPSSL
-from gpssl.kernels import BlockKernel, LabeledGraph, WeisfeilerLehmanKernel
+from gpssl.kernels import LabeledGraph, WeisfeilerLehmanKernel
+from gpssl.kernels._protocol import BlockKernel
 
 from .data import residual_accepted
 from .measurement import in_fresh_process, seconds_of

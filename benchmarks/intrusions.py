@@ -21,10 +21,10 @@ from sklearn.preprocessing import StandardScaler
 
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.baselines import GPPrior
-from gpssl.calibration import log_loss
 from gpssl.downstream import BayesianLogisticRegression
+from gpssl.evaluation._calibration import log_loss
+from gpssl.evaluation._selective import risk_coverage_curve_from_losses
 from gpssl.kernels import NeighborRBF
-from gpssl.selective import risk_coverage_curve_from_losses
 
 from .data import residual_accepted
 from .measurement import in_fresh_process, peak_in_megabytes, seconds_of

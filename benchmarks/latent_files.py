@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.lib.format import open_memmap
 from pyarrow.parquet import ParquetWriter
 
-from gpssl.rows import row_blocks
+from gpssl.data._arrays import row_blocks
 
 from .data import latent_block
 

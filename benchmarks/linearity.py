@@ -9,8 +9,8 @@ from typing import NamedTuple
 from sklearn.gaussian_process.kernels import RBF
 
 from gpssl import GPSSL
-from gpssl.checked_rows import rows_in_memory
-from gpssl.moments import moments_of_rows
+from gpssl.core._checked_rows import rows_in_memory
+from gpssl.core._moments import moments_of_rows
 
 from .data import WARM_UP_ROWS, latent_table, residual_accepted, shared_lengthscale
 from .measurement import alternate, seconds_of

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
 
-from gpssl.rows import row_blocks
+from gpssl.data._arrays import row_blocks
 
 from .data import gamma, latent_table, shared_lengthscale
 from .gpssl_fit import fit_gpssl

@@ -9,8 +9,8 @@ from statistics import median
 import numpy as np
 
 from gpssl import GPSSL
+from gpssl.core._weights import GaussianWeights
 from gpssl.datasets import quadrant_circles
-from gpssl.inference import GaussianWeights
 
 from .measurement import REPEATS, describe_seconds, in_fresh_process
 from .monte_carlo import Array, Estimate, Solution, objective

@@ -14,10 +14,10 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gpssl.checked_rows import rows_in_memory
-from gpssl.features import Features
-from gpssl.moments import moments_of_rows
-from gpssl.rows import row_blocks, rows_in_cache
+from gpssl.core._checked_rows import rows_in_memory
+from gpssl.core._features import Features
+from gpssl.core._moments import moments_of_rows
+from gpssl.data._arrays import row_blocks, rows_in_cache
 
 from .data import latent_table, shared_lengthscale
 from .measurement import describe_seconds, in_fresh_process, seconds_of

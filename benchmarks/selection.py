@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
 from gpssl import GPSSL, MarginalizedClassifier
+from gpssl.downstream import RepresentationSearch
 from gpssl.kernels import NeighborRBF
-from gpssl.selection import RepresentationSearch
 
 from .measurement import Run, alternate, measure, median_seconds, table_row
 from .report import Comparison, Finding

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 
-from gpssl.kernels import MismatchKernel, SpectrumKernel, SubsequenceKernel, TfidfKernel, resolve_kernel
-from gpssl.kernels.preparation import training_rows
-from gpssl.kernels.string_kernel import StringKernel
+from gpssl.kernels import MismatchKernel, SpectrumKernel, SubsequenceKernel, TfidfKernel
+from gpssl.kernels._protocol import resolve_kernel, training_rows
+from gpssl.kernels.strings import StringKernel
 
 from .measurement import Run, alternate, measure, median_seconds, table_row
 from .real_tables import find_table, not_run

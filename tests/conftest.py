@@ -11,9 +11,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 import row_files
 from gpssl import GPSSL
+from gpssl.data import _rows as part_module
 from gpssl.datasets import quadrant_circles
 from gpssl.kernels import NeighborRBF
-from gpssl.sources import part as part_module
 
 Array = NDArray[np.float64]
 

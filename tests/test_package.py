@@ -31,8 +31,8 @@ def test_a_fresh_interpreter_finds_names_in_every_way() -> None:
     """Each statement by itself, for what one of them imports the next would find."""
     for statement in (
         "from gpssl import *; GPSSL, kernels.NeighborRBF, __version__",
-        "import gpssl; gpssl.kernels.NeighborRBF, gpssl.sources.TableFiles, gpssl.GPSSL",
-        "import gpssl.selective as selective; selective.aurc",
+        "import gpssl; gpssl.kernels.NeighborRBF, gpssl.data.TableFiles, gpssl.GPSSL",
+        "import gpssl.evaluation._selective as selective; selective.aurc",
         "from gpssl import GPSSL, downstream; downstream.MarginalizedClassifier(GPSSL())",
     ):
         subprocess.run([sys.executable, "-W", "error", "-c", statement], check=True)

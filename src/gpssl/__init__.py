@@ -7,18 +7,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for readers of the source only: at run time `__getattr__` does it
+from ._runtime.lazy import lazy_names
+
+if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `__getattr__` imports these names
     from . import baselines as baselines
-    from . import calibration, downstream, inference, kernels, selection, selective
+    from . import comparison as comparison
+    from . import core as core
+    from . import data as data
     from . import datasets as datasets
+    from . import downstream as downstream
+    from . import evaluation as evaluation
+    from . import inference as inference
     from . import io as io
+    from . import kernels as kernels
     from . import plots as plots
-    from . import sources as sources
+    from . import report as report
     from . import spatial as spatial
-    from .downstream import MarginalizedClassifier, MarginalizedRegressor
-    from .estimator import GPSSL
-    from .io import load, read_card, save
-    from .moments import Moments
+    from . import workflows as workflows
+    from .core._moments import Moments as Moments
+    from .downstream._classifier import MarginalizedClassifier as MarginalizedClassifier
+    from .downstream._regressor import MarginalizedRegressor as MarginalizedRegressor
+    from .downstream._search import RepresentationSearch as RepresentationSearch
+    from .estimator import GPSSL as GPSSL
+    from .io._model_files import load as load
+    from .io._model_files import read_card as read_card
+    from .io._model_files import save as save
 
     __version__: str
 
@@ -27,70 +40,56 @@ __all__ = [
     "MarginalizedClassifier",
     "MarginalizedRegressor",
     "Moments",
+    "RepresentationSearch",
     "__version__",
-    "calibration",
     "downstream",
+    "evaluation",
     "inference",
     "kernels",
     "load",
     "read_card",
     "save",
-    "selection",
-    "selective",
 ]
 
 _HOMES = {
     "GPSSL": "estimator",
-    "MarginalizedClassifier": "downstream",
-    "MarginalizedRegressor": "downstream",
-    "Moments": "moments",
-    "load": "io",
-    "read_card": "io",
-    "save": "io",
+    "MarginalizedClassifier": "downstream._classifier",
+    "MarginalizedRegressor": "downstream._regressor",
+    "Moments": "core._moments",
+    "RepresentationSearch": "downstream._search",
+    "load": "io._model_files",
+    "read_card": "io._model_files",
+    "save": "io._model_files",
 }
 """Names of the package, and the module that each is imported from."""
 
 _MODULES = frozenset(
     (
         "baselines",
-        "calibration",
+        "comparison",
+        "core",
+        "data",
         "datasets",
         "downstream",
+        "evaluation",
         "inference",
         "io",
         "kernels",
         "plots",
-        "selection",
-        "selective",
-        "sources",
+        "report",
         "spatial",
+        "workflows",
     )
 )
 """Modules that need not be imported by themselves: `import gpssl` is enough for `gpssl.kernels`."""
 
+_get, __dir__ = lazy_names(__name__, _HOMES, _MODULES)
+
 
 def __getattr__(name: str) -> Any:
-    """A name of the package, imported when it is first asked for, and kept."""
+    """Import a name of the package when it is first asked for."""
     if name == "__version__":
         from importlib.metadata import version
 
-        value: Any = version("gpssl")
-    elif name in _HOMES:
-        value = getattr(_module(_HOMES[name]), name)
-    elif name in _MODULES:
-        value = _module(name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """What `import *` gives: modules beyond it may need packages that are not installed, and `help` imports all that it sees."""
-    return sorted({*globals(), *__all__})
-
-
-def _module(name: str) -> Any:
-    from importlib import import_module
-
-    return import_module(f".{name}", __name__)
+        return version("gpssl")
+    return _get(name)

@@ -1,5 +1,5 @@
 """The command `gpssl`."""
 
-from .app import app
+from ._app import app
 
 __all__ = ["app"]

@@ -1,5 +1,5 @@
 """`python -m gpssl.cli`, where the command is not on the path."""
 
-from .app import app
+from ._app import app
 
 app(prog_name="gpssl")

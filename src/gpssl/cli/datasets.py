@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from . import options as take
-from .console import show_json, show_table
+from . import _options as take
+from ._console import show_json, show_table
 
 
 def datasets(
@@ -22,19 +22,16 @@ def datasets(
     force: take.Force = False,
     as_json: take.Json = False,
 ) -> None:
-    """List the data sets that gpssl knows, or write one into a file.
-
-    Those that come with scikit-learn are always there; others are read from the folder that the environment variable
-    GPSSL_DATA names, or fetched from OpenML.
-    """
-    from ..commands.data import known_tables, write_example
+    """List the example tables, or write one of them into a file. They come with scikit-learn."""
+    from ..datasets import TABLES, write_example
 
     if name is None:
-        tables = known_tables()
+        tables = [load() for load in TABLES.values()]
+        sizes = [[table.name, f"{len(table.X):,}", str(len(table.columns)), table.predicts] for table in tables]
         if as_json:
-            show_json(tables)
+            show_json([dict(zip(("name", "rows", "columns", "predicts"), size, strict=True)) for size in sizes])
             return
-        show_table("Data sets", ["name", "predicts", "where it is"], [[table.name, table.predicts, table.place] for table in tables])
+        show_table("Example tables", ["name", "rows", "columns", "predicts"], sizes)
         typer.echo("\nTry one: gpssl datasets breast_cancer --labels 60")
         return
     written = write_example(name, out or Path(f"{name}.csv"), n_labels=labels, seed=seed, force=force)

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from . import options as take
-from .console import progress_bars, show_facts, show_json, show_notes, show_table
+from . import _options as take
+from ._console import progress_bars, show_facts, show_json, show_notes, show_table
 
 MOST_COLUMNS = 30
 
@@ -32,7 +32,7 @@ def report(
     curves; the most uncertain rows.
     """
     with progress_bars():
-        from ..commands.reporting import report as run
+        from ..report._building import report as run
 
         page = out or model.with_suffix(".html")
         result = run(model, table, page, target=target, group=group, rivals=rivals, seed=seed, force=force)
@@ -47,7 +47,7 @@ def report(
 
 def info(model: take.Model, as_json: take.Json = False) -> None:
     """What a model is, what it was learned from, when, and with which versions."""
-    from ..io import read_card
+    from ..io._model_files import read_card
 
     card = read_card(model)
     if as_json:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ..commands.choices import Alike
-from . import options as take
-from .console import notes_on_failure, progress_bars
-from .showing import show_compared, show_embedded, show_labeled
+from ..workflows._choices import Alike
+from . import _options as take
+from ._console import notes_on_failure, progress_bars
+from ._showing import show_compared, show_embedded, show_labeled
 
 
 def embed(
@@ -34,11 +34,10 @@ def embed(
     beside them, for gpssl transform.
     """
     with progress_bars():
-        from ..commands.embedding import RESULTS
-        from ..commands.embedding import embed as run
-        from ..commands.opening import open_subject
-        from ..commands.outputs import model_path
-        from ..commands.settings import Settings
+        from ..workflows._embed import RESULTS
+        from ..workflows._embed import embed as run
+        from ..workflows._opening import open_subject
+        from ..workflows._settings import Settings, model_path
 
         settings = Settings(components, alike, take.temperature_of(temperature), max_inducing=max_inducing, seed=seed)
         subject = open_subject(table, keep=keep or (), ignore=ignore or (), results=RESULTS)
@@ -63,7 +62,7 @@ def transform(
     functions from the posterior, each the same function at all rows.
     """
     with progress_bars():
-        from ..commands.transforming import transform as run
+        from ..workflows._transform import transform as run
 
         result = run(model, table, out, n_draws=draws, only_new=only_new, force=force)
     show_embedded(result, as_json)
@@ -107,12 +106,11 @@ def label(
     _check_share(confidence, "--confidence")
     kind = take.target_kind_of(numeric)
     with progress_bars():
-        from ..commands.expecting import Promise
-        from ..commands.labeling import label as run
-        from ..commands.opening import open_subject
-        from ..commands.outputs import model_path
-        from ..commands.predicting import names_of_results
-        from ..commands.settings import Settings
+        from ..workflows._expectation import Promise
+        from ..workflows._label import label as run
+        from ..workflows._label import names_of_results
+        from ..workflows._opening import open_subject
+        from ..workflows._settings import Settings, model_path
 
         settings = Settings(components, alike, take.temperature_of(temperature), draws, max_inducing, seed)
         subject = open_subject(
@@ -149,9 +147,9 @@ def compare(
     penalty. Methods with several settings choose by a fifth of the labels that they train on.
     """
     with progress_bars():
-        from ..commands.comparing import compare as run
-        from ..commands.opening import open_subject
-        from ..commands.settings import Settings
+        from ..comparison._compare import compare as run
+        from ..workflows._opening import open_subject
+        from ..workflows._settings import Settings
 
         settings = Settings(components, alike, "auto", draws, max_inducing, seed)
         kind = take.target_kind_of(numeric)

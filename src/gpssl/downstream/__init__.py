@@ -1,11 +1,12 @@
 """From representations to predictions: classifiers and regressors marginalized over drawn functions, and heads for them."""
 
-from .classifier import MarginalizedClassifier
-from .linear import BayesianLinearRegression
-from .logistic import BayesianLogisticRegression
-from .marginal import Uncertainty
-from .perceptron import PerceptronClassifier
-from .regressor import MarginalizedRegressor
+from ._classifier import MarginalizedClassifier
+from ._linear import BayesianLinearRegression
+from ._logistic import BayesianLogisticRegression
+from ._marginal import Uncertainty
+from ._perceptron import PerceptronClassifier
+from ._regressor import MarginalizedRegressor
+from ._search import RepresentationSearch, deal_folds, default_grid
 
 __all__ = [
     "BayesianLinearRegression",
@@ -13,5 +14,8 @@ __all__ = [
     "MarginalizedClassifier",
     "MarginalizedRegressor",
     "PerceptronClassifier",
+    "RepresentationSearch",
     "Uncertainty",
+    "deal_folds",
+    "default_grid",
 ]

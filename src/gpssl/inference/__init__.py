@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from ..callbacks import SILENT, Task
-from ..moments import Spectrum
-from ..objective import Objective
-from .mode import Mode
-from .sampling import Sampling
-from .variational import Variational
-from .weights import DrawnWeights, GaussianWeights, PointWeights, Weights
+from .._runtime.callbacks import SILENT, Task
+from ..core._moments import Spectrum
+from ..core._objective import Objective
+from ..core._weights import DrawnWeights, GaussianWeights, PointWeights, Weights
+from ._mode import Mode
+from ._sampling import Sampling
+from ._variational import Variational
 
 
 class Inference(Protocol):

@@ -1,9 +1,9 @@
 """Models as files: data only, with a card that says what a model was trained on. See `save` and `load`."""
 
-from ..column_facts import ColumnFacts
-from .archive import ModelFileError
-from .card import ModelCard, OutsideTrainingRangeWarning, facts_of_rows
-from .model_files import FORMAT, card_of, load, read_card, save
+from ..data._column_facts import ColumnFacts
+from ._archive import ModelFileError
+from ._card import ModelCard, OutsideTrainingRangeWarning, facts_of_rows
+from ._model_files import FORMAT, card_of, load, read_card, save
 
 __all__ = [
     "FORMAT",

@@ -5,26 +5,19 @@ Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that
 """
 
 from .adapters import CallableKernel, GPyTorchKernel, PrecomputedKernel, from_gpytorch
-from .categories import CategoryKernel
-from .columns import ColumnKernel
+from .categories import CategoryKernel, OrdinalKernel
 from .documents import TfidfKernel
-from .evaluation import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
-from .for_table import for_table
-from .graph_rows import LabeledGraph
-from .graphs import RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
-from .incomplete_rbf import IncompleteRBF
+from .graphs import LabeledGraph, RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
+from .incomplete import IncompleteRBF
 from .nearest_neighbor_gp import NearestNeighborGP
-from .neighbor_diffusion import DiffusionKernel, NeighborDiffusion
-from .neighbor_rbf import NeighborRBF
+from .neighbors import DiffusionKernel, NeighborDiffusion
 from .nodes import NodeDiffusion, NodeMatern
-from .ordinal import OrdinalKernel
 from .pairs import GroupKernel, PairKernel
-from .preparation import check_what_kernels_take, leaves, preparing_kernel, takes_tables
-from .resolution import depends_on_rows, resolve_kernel
-from .sequences import MismatchKernel, SpectrumKernel, SubsequenceKernel
+from .strings import MismatchKernel, SpectrumKernel, SubsequenceKernel
+from .tables import ColumnKernel, for_table
+from .vectors import NeighborRBF
 
 __all__ = [
-    "BlockKernel",
     "CallableKernel",
     "CategoryKernel",
     "ColumnKernel",
@@ -48,15 +41,6 @@ __all__ = [
     "SubsequenceKernel",
     "TfidfKernel",
     "WeisfeilerLehmanKernel",
-    "block_kernel",
-    "check_finite_kernel",
-    "check_what_kernels_take",
-    "depends_on_rows",
     "for_table",
     "from_gpytorch",
-    "kernel_diagonal",
-    "leaves",
-    "preparing_kernel",
-    "resolve_kernel",
-    "takes_tables",
 ]

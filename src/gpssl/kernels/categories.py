@@ -1,7 +1,8 @@
-"""A kernel for categories: rows are as alike as they have cells in common."""
+"""A kernel for columns whose values have an order, but no unit: grades, stages, answers from "never" to "always"."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, Literal
 
@@ -9,12 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
-from ..tables import encode_table
-from ..validation import check_number
-from .evaluation import BlockKernel, CallByBlocks, UnitDiagonal, describe
-from .neighbor_rule import check_rule, neighbor_lengthscale
-from .preparation import training_rows
-from .resolution import not_resolved
+from .._validation import check_number
+from ..data._arrays import in_double_precision
+from ..data._encoding import are_codes, encode_cell, encode_table
+from ..data._rows import MappedRows, Rows
+from ._protocol import (
+    BlockKernel,
+    CallByBlocks,
+    UnitDiagonal,
+    block_kernel,
+    describe,
+    kernel_diagonal,
+    not_resolved,
+    resolve_kernel,
+    training_rows,
+)
+from .incomplete import IncompleteRBF
+from .vectors import check_rule, neighbor_lengthscale
 
 Array = NDArray[np.float64]
 
@@ -108,3 +120,137 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
 def _comparable(rows: Array) -> Array:
     """Missing cells, of which no two are equal as NaN, as a category."""
     return np.where(np.isnan(rows), MISSING, rows)
+
+
+MAX_LEVELS = 1000
+"""Distinct numbers of a column that are kept; between them, positions are interpolated."""
+
+
+class OrdinalKernel(CallByBlocks, GenericKernelMixin, Kernel):
+    """A squared exponential of the positions that values have among the levels of their column, from 0 for the lowest to 1 for the highest.
+
+    Numbers that are between two levels are between their positions, and beyond the last level at its position. Text that is no level, and
+    missing cells, have no position: they are treated as `IncompleteRBF` treats missing cells.
+
+    Parameters
+    ----------
+    levels
+        The values from the lowest to the highest, for all columns. None takes them from the columns: the levels of pandas' ordered
+        categories, or the distinct numbers of the training rows.
+    kernel
+        For the positions. The default is `IncompleteRBF()`, which measures them in units of each column's standard deviation.
+    positions
+        The levels and their positions, for each column, as pairs of arrays: found at `fit`.
+    """
+
+    kind_of_rows = "table"
+    takes_gaps = True
+    takes_codes = True
+
+    def __init__(
+        self,
+        levels: Sequence[Any] | None = None,
+        *,
+        kernel: Kernel | None = None,
+        positions: Sequence[tuple[Array, Array]] | None = None,
+    ) -> None:
+        self.levels = levels
+        self.kernel = kernel
+        self.positions = positions
+
+    def prepare(self, X: Any) -> Array:
+        """Every cell as a number: a data frame, or an array of rows and columns."""
+        return encode_table(X)
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nothing is left to be taken from the training rows."""
+        return self.positions is not None
+
+    def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> OrdinalKernel:
+        """The kernel with the levels of these rows, and with a kernel for their positions."""
+        self._check_levels()
+        rows = training_rows(self, X, sample_weight)
+        levels = [self._levels_of(rows, place, seed) for place in range(rows.n_columns)]
+        resolved = OrdinalKernel(self.levels, positions=[(values, np.linspace(0.0, 1.0, len(values))) for values in levels])
+        inner = IncompleteRBF() if self.kernel is None else self.kernel
+        resolved.kernel = resolve_kernel(inner, MappedRows(rows, resolved.positions_of, rows.n_columns), seed)
+        return resolved
+
+    def _check_levels(self) -> None:
+        if self.levels is None:
+            return
+        if isinstance(self.levels, str) or len(self.levels) < 2 or len(set(self.levels)) < len(self.levels):
+            raise ValueError(f"levels must be a list of at least two different values, lowest first, or None, got {self.levels!r}.")
+
+    def _levels_of(self, rows: Rows, place: int, seed: int) -> Array:
+        """The levels of a column, from the lowest to the highest, as numbers or codes."""
+        levels = self.levels if self.levels is not None else _ordered_categories(rows.header, place)
+        if levels is not None:
+            return np.array([encode_cell(level) for level in levels])
+        values = rows.sample(MAX_LEVELS, seed).rows[:, place]
+        distinct = np.unique(values[~np.isnan(values)])
+        if are_codes(distinct).any():
+            raise ValueError(
+                f"Column {_name(rows.header, place)!r} holds text, whose order is not known: give its levels, lowest first, as "
+                "OrdinalKernel(levels=[...]), or make it an ordered category in pandas."
+            )
+        return distinct if len(distinct) > 1 else np.append(distinct[:1], np.inf)
+
+    def positions_of(self, X: Array) -> Array:
+        """Where the values are among the levels, in [0, 1]; NaN for what is no level. [n, D]"""
+        if self.positions is None:
+            raise not_resolved(self, "levels and lengthscale")
+        columns = zip(np.asarray(X).T, self.positions, strict=True)
+        positions = np.column_stack([_interpolate(values, *levels) for values, levels in columns])
+        if np.isnan(positions).any() and not (self.kernel is None or getattr(self.kernel, "takes_gaps", False)):
+            raise ValueError(
+                f"Some cells are missing or no level of their column, but the kernel for positions, {self.kernel}, needs all of them: use "
+                "IncompleteRBF."
+            )
+        return positions
+
+    def block_kernel(self, points: Array) -> BlockKernel:
+        """That of the kernel for positions."""
+        positions = self.positions_of(points)
+        fill_positions = block_kernel(self.kernel, positions)
+
+        def fill(X: Array, out: Array) -> None:
+            fill_positions(self.positions_of(in_double_precision(X)), out)
+
+        return fill
+
+    def diag(self, X: Any) -> Array:
+        """That of the kernel for positions. [n]"""
+        return kernel_diagonal(self.kernel, self.positions_of(self.prepare(X)))
+
+    def is_stationary(self) -> bool:
+        """Positions are no shifts of values."""
+        return False
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+
+def _interpolate(values: Array, levels: Array, positions: Array) -> Array:
+    """Positions of values among levels that are numbers in rising order, or codes in any order."""
+    if not are_codes(levels).any() and (np.diff(levels) > 0).all():
+        numbers = np.where(are_codes(values), np.nan, values)
+        return np.interp(numbers, levels, positions)
+    out = np.full(len(values), np.nan)
+    for level, position in zip(levels, positions, strict=True):
+        out[values == level] = position
+    return out
+
+
+def _ordered_categories(header: Any, place: int) -> Sequence[Any] | None:
+    """The levels of a column of pandas' ordered categories, or of polars' Enum."""
+    if not hasattr(header, "iloc"):
+        enum = None if header is None else header.dtypes[place]
+        return list(enum.categories) if enum is not None and type(enum).__name__ == "Enum" else None
+    dtype = header.dtypes.iloc[place]
+    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
+
+
+def _name(header: Any, place: int) -> Any:
+    return place if header is None else list(header.columns)[place]

@@ -13,13 +13,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import normalize
 
-from ..sources import Part
-from ..validation import check_number
-from .evaluation import BlockKernel
-from .preparation import training_rows
-from .resolution import not_resolved
-from .string_kernel import StringKernel
-from .word_counts import write_products
+from .._validation import check_number
+from ..data._rows import Part
+from ._protocol import BlockKernel, not_resolved, training_rows
+from ._word_counts import write_products
+from .strings import StringKernel
 
 WORDS_AND_SIGNS = r"\w+|[^\w\s]"
 """Words of one letter and signs carry meaning in short messages: "u", "2", "£", "!". scikit-learn's own pattern leaves them out."""

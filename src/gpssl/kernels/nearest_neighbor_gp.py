@@ -13,15 +13,12 @@ from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import SuperLU, splu
 from sklearn.gaussian_process.kernels import Kernel
 
-from ..rows import hash_rows, in_double_precision
-from ..sources import open_rows
-from ..validation import check_number
-from .column_scale import column_scale
-from .evaluation import BlockKernel, CallByBlocks, kernel_diagonal
-from .nearest_rows import NearestRows
-from .neighbor_rbf import NeighborRBF
-from .preparation import preparing_kernel
-from .resolution import not_resolved, resolve_kernel
+from .._validation import check_number
+from ..data._arrays import hash_rows, in_double_precision
+from ..data._opening import open_rows
+from ._neighbor_graph import NearestRows
+from ._protocol import BlockKernel, CallByBlocks, kernel_diagonal, not_resolved, preparing_kernel, resolve_kernel
+from .vectors import NeighborRBF, column_scale
 
 Array = NDArray[np.float64]
 

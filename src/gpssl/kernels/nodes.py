@@ -12,7 +12,7 @@ from scipy.sparse import csc_array, csr_array, diags_array, issparse
 from scipy.sparse.linalg import eigsh
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
-from ..validation import check_number
+from .._validation import check_number
 
 Array = NDArray[np.float64]
 

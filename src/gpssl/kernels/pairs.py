@@ -10,9 +10,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
-from ..rows import hash_rows, in_double_precision
-from ..sources import Rows
-from .evaluation import BlockKernel
+from ..data._arrays import hash_rows, in_double_precision
+from ..data._rows import Rows
+from ._protocol import BlockKernel
 
 Array = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ class GroupKernel(GenericKernelMixin, Kernel):
     Parameters
     ----------
     hashes
-        Of the rows in groups, `gpssl.rows.hash_rows(row, 0)`, in rising order. [n]
+        Of the rows in groups, `gpssl.data._arrays.hash_rows(row, 0)`, in rising order. [n]
     groups
         The group of each. [n]
     """

@@ -5,14 +5,12 @@ Every function returns the axes that it drew on, one or an array of them, and le
 none touches the current figure of `matplotlib.pyplot`.
 """
 
-from .curves import plot_reliability, plot_risk_coverage
-from .diagnostics import plot_residuals, plot_spectrum
-from .pairs import plot_pairs
-from .plane import Grid, plot_maps
-from .predictions import plot_probabilities, plot_uncertainty
-from .representation import plot_representation
-from .spatial import plot_composition, plot_dimensions, plot_histology, plot_labels, plot_types
-from .spots import plot_spots
+from ._pairs import plot_pairs
+from ._plane import Grid, plot_maps
+from ._predictions import plot_probabilities, plot_reliability, plot_risk_coverage, plot_uncertainty
+from ._representation import plot_representation, plot_residuals, plot_spectrum
+from ._spatial import plot_composition, plot_dimensions, plot_histology, plot_labels, plot_types
+from ._spots import plot_spots
 
 __all__ = [
     "Grid",

@@ -3,7 +3,7 @@
 `render(content)` turns a `ReportContent`, plain numbers and texts, into the text of the file.
 """
 
-from .content import (
+from ._content import (
     Chart,
     ClassColoring,
     Fact,
@@ -17,7 +17,7 @@ from .content import (
     RiskTable,
     Spectrum,
 )
-from .page import render
+from ._page import render
 
 __all__ = [
     "Chart",

@@ -1,0 +1,184 @@
+"""The methods for each kind of data: the usual choice of its field, and GPSSL with kernels for it. All settings are fixed here.
+
+Whatever a method takes from rows without their labels (words and their frequencies, categories, means, scales, lengthscales), it takes
+from all training rows; nothing comes from those to predict. Logistic regression has scikit-learn's penalty, C = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from gpssl.kernels import (
+    CategoryKernel,
+    IncompleteRBF,
+    MismatchKernel,
+    NeighborDiffusion,
+    NeighborRBF,
+    SpectrumKernel,
+    SubsequenceKernel,
+    TfidfKernel,
+    WeisfeilerLehmanKernel,
+    for_table,
+)
+from gpssl.kernels.documents import default_vectorizer
+
+from .kernel_methods import Budget, KernelMachine, Variant, classifier_with
+
+Method = Callable[[Any, Budget], Any]
+"""From unlabeled rows to a classifier whose `fit` takes the labeled ones."""
+
+WEISFEILER_LEHMAN = WeisfeilerLehmanKernel(3)
+
+
+def on_numbers(transformer: Callable[[], Any], classifier: Callable[[], Any]) -> Method:
+    """A classifier after steps that are fitted to the unlabeled rows."""
+
+    def build(rows: Any, _budget: Budget) -> Any:
+        return make_pipeline(FrozenEstimator(transformer().fit(rows)), classifier())
+
+    return build
+
+
+def with_kernel(
+    name: str,
+    kernel: Callable[[Any], Kernel],
+    transformer: Callable[[], Any] | None = None,
+    variants: Sequence[Variant] = ("GPSSL-full", "GPSSL-mean", "GP-prior"),
+) -> dict[str, Method]:
+    """GPSSL, its mean and its prior with the kernel for these rows, after steps that are fitted to the unlabeled rows."""
+    return {f"{variant}, {name}": partial(_with_kernel, variant, kernel, transformer) for variant in variants}
+
+
+def with_neighbors(name: str, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None = None) -> dict[str, Method]:
+    """GPSSL and its prior with diffusion among the neighbors that a kernel finds."""
+    return with_kernel(f"{name}, neighbors", partial(_among_neighbors, kernel), transformer, ("GPSSL-full", "GP-prior"))
+
+
+def _among_neighbors(kernel: Callable[[Any], Kernel], rows: Any) -> Kernel:
+    return NeighborDiffusion(kernel=kernel(rows))
+
+
+def _with_kernel(
+    variant: Variant, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None, rows: Any, budget: Budget
+) -> Any:
+    if transformer is None:
+        return classifier_with(variant, kernel(rows), rows, budget)
+    steps = FrozenEstimator(transformer().fit(rows))
+    transformed = steps.transform(rows)
+    return make_pipeline(steps, classifier_with(variant, kernel(transformed), transformed, budget))
+
+
+def always(kernel: Kernel) -> Callable[[Any], Kernel]:
+    """A kernel with fixed settings, whatever the rows."""
+    return lambda _rows: clone(kernel)
+
+
+def _logistic(**settings: Any) -> Callable[[], LogisticRegression]:
+    return lambda: LogisticRegression(max_iter=2000, **settings)
+
+
+def _small_leaves() -> HistGradientBoostingClassifier:
+    """Of at least five rows: the default of twenty leaves hardly a split to fifty labels."""
+    return HistGradientBoostingClassifier(min_samples_leaf=5)
+
+
+# From rows of each kind to numbers
+
+
+def split_letters(sequences: Any) -> NDArray[np.str_]:
+    """A column for each position. [n, length]"""
+    return np.array([list(sequence) for sequence in sequences])
+
+
+def _letters() -> Any:
+    return FunctionTransformer(split_letters)
+
+
+def _letters_one_hot() -> Any:
+    return make_pipeline(_letters(), OneHotEncoder(handle_unknown="ignore"))
+
+
+def _standardized() -> Any:
+    """Missing cells become means."""
+    return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+
+
+def _as_floats(frame: Any) -> Any:
+    return frame.astype(np.float64)
+
+
+def _grades_as_numbers() -> Any:
+    return make_pipeline(FunctionTransformer(_as_floats), _standardized())
+
+
+def _mixed_one_hot() -> Any:
+    return make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), make_column_selector(dtype_include="category")),
+        remainder=StandardScaler(),
+    )
+
+
+def _numbers_only() -> Any:
+    return make_column_transformer((StandardScaler(), make_column_selector(dtype_include="number")))
+
+
+MESSAGES: dict[str, Method] = {
+    "TF–IDF + logistic regression": on_numbers(TfidfVectorizer, _logistic()),
+    "TF–IDF + logistic regression, balanced": on_numbers(TfidfVectorizer, _logistic(class_weight="balanced")),
+    "words and signs + logistic regression, balanced": on_numbers(default_vectorizer, _logistic(class_weight="balanced")),
+    **with_kernel("TF–IDF", always(TfidfKernel())),
+    **with_neighbors("TF–IDF", always(TfidfKernel())),
+    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full", "GP-prior")),
+    **with_kernel("subsequences", always(SubsequenceKernel(3, 0.5, 5))),
+}
+
+SEQUENCES: dict[str, Method] = {
+    "one-hot + logistic regression": on_numbers(_letters_one_hot, _logistic()),
+    **with_kernel("positions", always(CategoryKernel()), _letters),
+    **with_neighbors("positions", always(CategoryKernel()), _letters),
+    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full", "GP-prior")),
+    **with_kernel("mismatches", always(MismatchKernel(5, 1, "ACGTDNRS")), variants=("GPSSL-full", "GP-prior")),
+}
+
+CONNECTIONS: dict[str, Method] = {
+    "one-hot + gradient boosting": on_numbers(_mixed_one_hot, HistGradientBoostingClassifier),
+    "one-hot + gradient boosting, small leaves": on_numbers(_mixed_one_hot, _small_leaves),
+    "one-hot + logistic regression": on_numbers(_mixed_one_hot, _logistic()),
+    **with_kernel("all columns", for_table),
+    **with_neighbors("all columns", for_table),
+    **with_kernel("numbers only", always(NeighborRBF()), _numbers_only, ("GPSSL-full", "GP-prior")),
+}
+
+GRADES: dict[str, Method] = {
+    "numbers + logistic regression": on_numbers(_grades_as_numbers, _logistic()),
+    **with_kernel("grades", for_table),
+    **with_neighbors("grades", for_table),
+    **with_kernel("numbers", always(NeighborRBF()), _grades_as_numbers),
+}
+
+INCOMPLETE: dict[str, Method] = {
+    "means + logistic regression": on_numbers(_standardized, _logistic()),
+    **with_kernel("means", always(NeighborRBF()), _standardized),
+    **with_kernel("gaps", always(IncompleteRBF())),
+}
+
+GRAPHS: dict[str, Method] = {
+    "support vector machine": lambda _rows, budget: KernelMachine(WEISFEILER_LEHMAN, seed=budget.seed),
+    **with_kernel("Weisfeiler–Lehman", always(WEISFEILER_LEHMAN)),
+    **with_neighbors("Weisfeiler–Lehman", always(WEISFEILER_LEHMAN)),
+}

@@ -1,0 +1,40 @@
+"""Packages whose names are imported when they are first asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, str], modules: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` for a package.
+
+    Parameters
+    ----------
+    package
+        The name of the package, `__name__`.
+    homes
+        For each public name, the module inside the package that defines it.
+    modules
+        Modules of the package that need not be imported by themselves.
+    """
+
+    def get(name: str) -> Any:
+        if name in homes:
+            value = getattr(import_module(f".{homes[name]}", package), name)
+        elif name in modules:
+            value = import_module(f".{name}", package)
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        # Modules are left out: `help` imports all that it sees, and some need packages that are not installed.
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return get, names

@@ -1,0 +1,94 @@
+"""What the user gave, checked: a sentence that says what to do where it does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
+
+LARGEST_TOTAL_WEIGHT = 1e15
+
+
+def check_numeric_rows(
+    estimator: BaseEstimator, X: Any, *, reset: bool, min_rows: int, kernel: Kernel, sparse: bool = False
+) -> NDArray[Any]:
+    """Rows of numbers, as scikit-learn checks them; for what is no number, what to do about it. Sparse ones come by rows (CSR)."""
+    accepted = "csr" if sparse else False
+    try:
+        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows, accept_sparse=accepted)
+    except (ValueError, TypeError) as error:
+        if "contains NaN" in str(error):
+            first = str(error).splitlines()[0]
+            raise ValueError(
+                f"{first} The kernel {type(kernel).__name__} needs all cells. For rows with missing cells, pass "
+                "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.tables(X); or fill them in."
+            ) from error
+        is_no_number = "could not convert" in str(error) or "argument must be" in str(error)
+        if not is_no_number and "promot" not in type(error).__name__.lower():
+            raise
+        kind = type(error) if is_no_number else TypeError
+        raise kind(
+            f"{str(error).rstrip('.')}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with "
+            "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.tables(X) for a data frame."
+        ) from error
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """One non-negative weight for each row, not all zero."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = _check_sample_weight(sample_weight, np.broadcast_to(0.0, (n_rows, 1)), dtype=np.float64, ensure_non_negative=True)
+    if not weight.sum() < LARGEST_TOTAL_WEIGHT:
+        raise ValueError(f"The sample weights sum to {weight.sum():.3g}. A weight counts rows; scale them down.")
+    if not weight.sum() > 0:
+        raise ValueError("All sample weights are zero: give at least some rows a positive weight.")
+    return weight
+
+
+def check_draws(Z: Any, y: Any) -> NDArray[np.float64]:
+    """Features of the same rows under each draw, one label for each row. [S, n, J]"""
+    draws = check_array(Z, dtype=np.float64, allow_nd=True, ensure_2d=False)
+    if draws.ndim != 3 or not draws.size:
+        raise ValueError(f"Draws come as an array of shape [S, n, J], got {list(draws.shape)}.")
+    check_consistent_length(draws[0], y)
+    return draws
+
+
+@contextmanager
+def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Give a fitted estimator back as it was when fitting it again fails. Its attributes are replaced, never written into."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def seed_from(random_state: Any) -> int:
+    """A whole number from whatever scikit-learn takes as a random state."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def check_number(
+    name: str, value: Any, kind: type, *, at_least: float | None = None, above: float | None = None, otherwise: str = ""
+) -> None:
+    """A sentence for a value that is no number of the kind, or too small."""
+    bound = f"of at least {at_least}" if at_least is not None else f"above {above}"
+    fits = isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300  # type: ignore[arg-type]
+    if fits and at_least is not None:
+        fits = value >= at_least
+    if fits and above is not None:
+        fits = value > above
+    if not fits:
+        noun = "a whole number" if kind is Integral else "a number"
+        raise ValueError(f"{name} must be {noun} {bound}{' ' if otherwise else ''}{otherwise}, got {value!r}.")

@@ -1,0 +1,265 @@
+"""Supervised Gaussian processes with the kernel of `GPSSL`: what heads on many functions drawn from the prior approach."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from .._validation import seed_from, unchanged_on_failure
+from ..data._arrays import in_double_precision
+from ..data._labels import LabeledRows, check_at_least_two, find_class_labels, find_targets, labeled_rows
+from ._kernel_pca import KernelRows
+
+Array = NDArray[np.float64]
+
+VARIANCE_BOUNDS = (1e-6, 1e6)
+"""Of the latent function: times what the kernel says."""
+
+NOISE_BOUNDS = (1e-6, 1e1)
+"""Of the noise in standardized targets. The lower one, a standard deviation of a thousandth of theirs, keeps the matrix invertible and
+predicted variances positive where targets follow from the rows exactly."""
+
+RESTARTS = 2
+"""Of the search for variance and noise: "all is noise" can be a second maximum of the likelihood."""
+
+
+class SupervisedGPClassifier(ClassifierMixin, KernelRows):
+    """Gaussian process classification from the labeled rows, by scikit-learn, with the kernel that `GPSSL` would use.
+
+        f ~ GP(0, σ² k),   p(y = 1 | x) = E[logistic(f(x)) | labeled rows]      (Laplace approximation; one against the rest)
+
+    All rows, with or without a label, set the lengthscale of k; it is not changed afterwards. σ² maximizes the marginal likelihood, for
+    each class on its own. Rows without a label are marked as for `MarginalizedClassifier`: −1 where labels are whole numbers, else
+    None or NaN.
+
+    Parameters
+    ----------
+    kernel
+        As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
+    random_state
+        Seed for the sample of rows from which the kernel takes its lengthscale where there are many.
+
+    Attributes
+    ----------
+    classes_
+        The class labels. [K]
+    kernel_
+        The concrete kernel, without σ².
+    model_
+        scikit-learn's fitted `GaussianProcessClassifier`.
+    n_labeled_
+        Rows that trained it.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpssl.baselines import SupervisedGPClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 50, y, -1)
+    >>> clf = SupervisedGPClassifier(random_state=0).fit(X, few)
+    >>> clf.n_labeled_, clf.predict_proba(X).shape
+    (50, (569, 2))
+    """
+
+    def __init__(self, kernel: Kernel | None = None, *, random_state: Any = None) -> None:
+        self.kernel = kernel
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> SupervisedGPClassifier:
+        """Lengthscale from all rows, the rest from the labeled ones."""
+        with unchanged_on_failure(self):
+            labels = find_class_labels(y)
+            self.classes_ = np.unique(labels.values)
+            check_at_least_two(self.classes_)
+            rows, seed = _labeled_rows_and_kernel(self, X, y, labels)
+            self.model_ = GaussianProcessClassifier(_scaled(self.kernel_), random_state=seed)
+            with _bounds_are_answers():
+                self.model_.fit(rows, labels.values)
+            self.n_labeled_ = len(labels.rows)
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class. [n, K]"""
+        check_is_fitted(self)
+        return self.model_.predict_proba(_opaque(self._check_rows(X, reset=False), self.kernel_))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class. [n]"""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, at the rows that have a label."""
+        check_consistent_length(X, y, sample_weight)
+        labels = labeled_rows(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
+        return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
+
+
+class SupervisedGPRegressor(RegressorMixin, KernelRows):
+    """Gaussian process regression from the rows with a target, by scikit-learn, with the kernel that `GPSSL` would use.
+
+        y = ȳ + s (f(x) + ε),   f ~ GP(0, σ² k),   ε ~ N(0, ν²)      ȳ, s: mean and standard deviation of the targets
+
+    All rows, with or without a target, set the lengthscale of k; it is not changed afterwards. σ² and ν² maximize the marginal
+    likelihood. NaN marks rows without a target.
+
+    Parameters
+    ----------
+    kernel
+        As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
+    random_state
+        Seed for the sample of rows from which the kernel takes its lengthscale where there are many, and for further starts of the search
+        for σ² and ν².
+
+    Attributes
+    ----------
+    kernel_
+        The concrete kernel, without σ² and ν².
+    model_
+        scikit-learn's fitted `GaussianProcessRegressor`.
+    n_labeled_
+        Rows that trained it.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gpssl.baselines import SupervisedGPRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 100, y, np.nan)
+    >>> reg = SupervisedGPRegressor(random_state=0).fit(X, few)
+    >>> reg.predict(X).shape, reg.predict_std(X).shape
+    ((442,), (442,))
+    """
+
+    def __init__(self, kernel: Kernel | None = None, *, random_state: Any = None) -> None:
+        self.kernel = kernel
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> SupervisedGPRegressor:
+        """Lengthscale from all rows, the rest from those with a target."""
+        with unchanged_on_failure(self):
+            targets = find_targets(y)
+            rows, seed = _labeled_rows_and_kernel(self, X, y, targets)
+            kernel = _scaled(self.kernel_) + WhiteKernel(0.1, NOISE_BOUNDS)
+            self.model_ = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=seed)
+            with _bounds_are_answers():
+                self.model_.fit(rows, targets.values)
+            self.n_labeled_ = len(targets.rows)
+        return self
+
+    def predict_draws(self, X: Any) -> tuple[Array, Array]:
+        """Mean and standard deviation as those of a mixture of one, as `MarginalizedRegressor` gives them. [1, n] each"""
+        check_is_fitted(self)
+        mean, std = self.model_.predict(_opaque(self._check_rows(X, reset=False), self.kernel_), return_std=True)
+        return mean[None], std[None]
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the target. [n]"""
+        check_is_fitted(self)
+        return self.model_.predict(_opaque(self._check_rows(X, reset=False), self.kernel_))
+
+    def predict_std(self, X: Any) -> Array:
+        """Standard deviation of the target, noise included. [n]"""
+        return self.predict_draws(X)[1][0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², at the rows that have a target."""
+        check_consistent_length(X, y, sample_weight)
+        targets = find_targets(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[targets.rows]
+        return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
+
+
+def _labeled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: LabeledRows) -> tuple[NDArray[Any], int]:
+    """Resolve the kernel on all rows; the labeled ones, and the seed."""
+    rows = in_double_precision(estimator._check_rows(X, reset=True))
+    check_consistent_length(rows, y)
+    seed = seed_from(estimator.random_state)
+    estimator.kernel_ = estimator._resolve_kernel(X, rows, np.ones(len(rows)), seed)
+    return _opaque(rows[labels.rows], estimator.kernel_), seed
+
+
+def _opaque(rows: NDArray[Any], kernel: Kernel) -> NDArray[Any]:
+    """Rows as scikit-learn's Gaussian processes take them: those with gaps, which it would refuse, as objects for the kernel alone."""
+    if rows.ndim != 2 or (kernel.requires_vector_input and not getattr(kernel, "takes_gaps", False)):
+        return in_double_precision(rows)
+    objects = np.empty(len(rows), dtype=object)
+    objects[:] = [_Row(row) for row in rows]
+    return objects
+
+
+class _Row:
+    """What scikit-learn does not look into."""
+
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        self.values = values
+
+
+def _scaled(kernel: Kernel) -> Kernel:
+    """σ² k, with σ² to be found and k as it is."""
+    return ConstantKernel(1.0, VARIANCE_BOUNDS) * FixedKernel(clone(kernel))
+
+
+@contextmanager
+def _bounds_are_answers() -> Iterator[None]:
+    """Without scikit-learn's warnings that a parameter lies at its bound, and that a search ended in rounding errors.
+
+    Labels that the rows do not explain, or explain completely, have their maximum at a bound: the bounds are part of the model. Near such a
+    maximum the likelihood is flat to rounding; of several searches the best is kept.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The optimal value found for", ConvergenceWarning)
+        warnings.filterwarnings("ignore", r"lbfgs failed to converge[\s\S]*ABNORMAL", ConvergenceWarning)
+        yield
+
+
+class FixedKernel(Kernel):
+    """A kernel with nothing to be optimized in it, which need not know its gradient."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """k(X, Y), and its gradient by no parameters. [n, m] and [n, n, 0]"""
+        X = _together(X)
+        values = np.asarray(self.kernel(X) if Y is None else self.kernel(X, _together(Y)), dtype=np.float64)
+        return (values, np.empty((*values.shape, 0))) if eval_gradient else values
+
+    def diag(self, X: Any) -> Array:
+        """k(x, x). [n]"""
+        return self.kernel.diag(_together(X))
+
+    def is_stationary(self) -> bool:
+        """As the kernel is."""
+        return self.kernel.is_stationary()
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """As the kernel does, unless gaps make rows opaque."""
+        return self.kernel.requires_vector_input and not getattr(self.kernel, "takes_gaps", False)
+
+    def __repr__(self) -> str:
+        return f"FixedKernel({self.kernel!r})"
+
+
+def _together(rows: NDArray[Any]) -> NDArray[Any]:
+    """What `_opaque` has taken apart."""
+    return np.vstack([row.values for row in rows]) if len(rows) and isinstance(rows[0], _Row) else rows

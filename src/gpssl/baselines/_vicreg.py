@@ -1,0 +1,216 @@
+"""VICReg for tables: views of a row have the same representation, and its dimensions vary and do not repeat each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .._validation import check_number
+from ._networks import Block, Losses, NetworkTransformer, Rows, Shape, values
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+EPSILON = 1e-4
+"""ε in the variance loss, as in the authors' code."""
+
+
+def invariance_loss(z: Tensor, z2: Tensor) -> Tensor:
+    """ℓ_inv = (1/n) Σ_i ‖z_i − z′_i‖² = (1/n) Σ_i Σ_j (z_ij − z′_ij)², for two views z and z′ [..., n, J]. [...]
+
+    A sum over dimensions, as the equation is printed (here and by Bardes et al.). Their code has the mean over dimensions too, which is
+    smaller by the factor 1/J.
+    """
+    return (z - z2).square().sum(-1).mean(-1)
+
+
+def variance_loss(z: Tensor, gamma: float = 1.0, epsilon: float = EPSILON) -> Tensor:
+    """ℓ_var = (1/J) Σ_j max(0, γ − √(Var z_j + ε)), of one view z [..., n, J], with Var = Σ_i (z_ij − z̄_j)² / (n − 1). [...]
+
+    `VICReg` takes the mean over both views, as its authors' code does; code bases that take the sum have twice this term.
+    """
+    variances = (z - z.mean(-2, keepdim=True)).square().sum(-2) / (z.shape[-2] - 1)
+    return (gamma - (variances + epsilon).sqrt()).clamp(min=0).mean(-1)
+
+
+def covariance_loss(z: Tensor) -> Tensor:
+    """ℓ_cov = (1/J) Σ_{j≠k} C_jk², of one view z [..., n, J], with C = Σ_i (z_i − z̄)(z_i − z̄)ᵀ / (n − 1). [...]
+
+    `VICReg` takes the sum over both views, as its authors' code does.
+    """
+    centered = z - z.mean(-2, keepdim=True)
+    squares = (centered.mT @ centered / (z.shape[-2] - 1)).square()
+    return (squares.sum((-2, -1)) - squares.diagonal(dim1=-2, dim2=-1).sum(-1)) / z.shape[-1]
+
+
+@cache
+def _pairs(n_outputs: int, dtype: Any) -> tuple[Tensor, Tensor]:
+    """P and O of `total_loss`, the two views of a dimension being neighbors. [2J, 2J] each"""
+    import torch
+
+    eye, views = torch.eye(n_outputs, dtype=dtype), torch.eye(2, dtype=dtype)
+    return torch.kron(eye, 2 * views - 1), torch.kron(1 - eye, views)
+
+
+@cache
+def total_loss() -> Callable[[Tensor, Tensor], Tensor]:
+    """c_I ℓ_inv(e, e′) + c_V ½ (ℓ_var(e) + ℓ_var(e′)) + c_C (ℓ_cov(e) + ℓ_cov(e′)) for e [S, J, 2, n] and c [3, S], rows last. [S]
+
+    One function with its gradient: the terms above, one operation after the other, would take as long as the networks. All 2J outputs of
+    both views have a mean and a covariance C [2J, 2J] over the rows, which is all that the loss sees: with P_jk = 1 where j = k, −1 where
+    j and k are views of one dimension, and O_jk = 1 where j ≠ k are dimensions of one view,
+
+        ℓ_inv = (n−1)/n Σ P_jk C_jk + ‖ē − ē′‖²,   ½ Σ ℓ_var = Σ max(0, 1 − σ_j) / 2J,   Σ ℓ_cov = Σ O_jk C_jk² / J,   σ_j² = C_jj + ε
+        ∂e = M (e − ē) + 2 c_I P ē / n,   M = 2 c_I P / n − diag(½ c_V 1[σ < 1] / σ) / (J (n−1)) + 4 c_C O C / (J (n−1))
+    """
+    import torch
+
+    class TotalLoss(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, e: Tensor, weights: Tensor) -> Tensor:
+            ctx.shape, n_outputs, n_rows = e.shape, e.shape[1], e.shape[3]
+            P, O = _pairs(n_outputs, e.dtype)  # noqa: E741
+            e = e.flatten(1, 2)
+            mean = e.mean(-1, keepdim=True)
+            centered = e - mean
+            C = centered.bmm(centered.mT).div_(n_rows - 1)
+            c_I, c_V, c_C = weights[..., None, None]
+            sigma = (C.diagonal(dim1=1, dim2=2) + EPSILON).sqrt_()
+            shift = P @ mean
+            covariances = C * O
+            invariance = (C * P).sum((1, 2)) * ((n_rows - 1) / n_rows) + (shift * mean).sum((1, 2))
+            variance = (1 - sigma).clamp_(min=0).sum(1) / (2 * n_outputs)
+            covariance = (C * covariances).sum((1, 2)) / n_outputs
+            M = covariances * (4 * c_C) - torch.diag_embed((sigma < 1) / sigma) * (c_V / 2)
+            attraction = c_I * (2 / n_rows)
+            M = M.div_(n_outputs * (n_rows - 1)).addcmul_(attraction, P)
+            ctx.save_for_backward(centered, M, shift * attraction)
+            return (weights * torch.stack([invariance, variance, covariance])).sum(0)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+            centered, M, offset = ctx.saved_tensors
+            factor = gradients[0][:, None, None]
+            return torch.baddbmm(offset * factor, M * factor, centered).view(ctx.shape), None
+
+    apply: Callable[[Tensor, Tensor], Tensor] = TotalLoss.apply
+    return apply
+
+
+class VICReg(NetworkTransformer):
+    """The representation of Bardes, Ponce and LeCun (2022), with the paper's changes for tables.
+
+    A row x and its view x′ = x + noise · (standard deviation of each column) · N(0, 1) pass through an encoder, then an expander:
+
+        z = B relu(norm(A x)),   e = D relu(norm(C z))        norm: batch normalization, with a learned scale and shift
+
+    z is the representation. Adam lowers, on the expander's outputs,
+
+        c_I ℓ_inv(e, e′) + c_V ½ (ℓ_var(e) + ℓ_var(e′)) + c_C (ℓ_cov(e) + ℓ_cov(e′))
+
+    One view is the row itself, the other is noised, anew in each step. The expander normalizes what the encoder gives it: the loss does
+    not see the scale of z, nor its origin. The scale is set so that the variances over the training rows are one on average.
+    Training is in single precision. It needs PyTorch: pip install "gpssl[nn]".
+
+    Parameters
+    ----------
+    n_components
+        J, the number of representation dimensions.
+    hidden_units, expander_units
+        Widths of the encoder's hidden layer, and of the expander's hidden layer and outputs.
+    noise
+        Standard deviation of the noise in a view, in units of each column's.
+    invariance_weight, variance_weight, covariance_weight
+        c_I, c_V and c_C.
+    learning_rate, max_iterations
+        Size of Adam's steps, and their number.
+    warmup_rate, warmup_iterations
+        Another size for so many steps at the beginning.
+    batch_size
+        Rows in a step; where there are no more than this, all.
+    random_state
+        Seed of the initial weights, the noise and the batches.
+    verbose
+        Whether to report progress.
+
+    Attributes
+    ----------
+    encoder_
+        What was learned: arrays, and the function they stand for. It does not need PyTorch.
+    loss_
+        The loss in the last step.
+    n_components_, n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    """
+
+    batched: ClassVar = frozenset({"noise", "invariance_weight", "variance_weight", "covariance_weight", "learning_rate", "warmup_rate"})
+    scale_counts: ClassVar = False
+
+    def __init__(
+        self,
+        n_components: int = 5,
+        *,
+        hidden_units: int = 10,
+        expander_units: int = 5,
+        noise: float = 0.25,
+        invariance_weight: float = 25.0,
+        variance_weight: float = 25.0,
+        covariance_weight: float = 1.0,
+        learning_rate: float = 5e-4,
+        warmup_rate: float = 1e-3,
+        warmup_iterations: int = 20,
+        max_iterations: int = 2000,
+        batch_size: int = 512,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_components = n_components
+        self.hidden_units = hidden_units
+        self.expander_units = expander_units
+        self.noise = noise
+        self.invariance_weight = invariance_weight
+        self.variance_weight = variance_weight
+        self.covariance_weight = covariance_weight
+        self.learning_rate = learning_rate
+        self.warmup_rate = warmup_rate
+        self.warmup_iterations = warmup_iterations
+        self.max_iterations = max_iterations
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("hidden_units", "expander_units"):
+            check_number(name, getattr(self, name), Integral, at_least=1)
+        check_number("warmup_iterations", self.warmup_iterations, Integral, at_least=0)
+        check_number("warmup_rate", self.warmup_rate, Real, above=0)
+        for name in ("noise", "invariance_weight", "variance_weight", "covariance_weight"):
+            check_number(name, getattr(self, name), Real, at_least=0)
+
+    def _rates(self, group: Sequence[Any]) -> Callable[[int], Tensor]:
+        first, later = values(group, "warmup_rate"), values(group, "learning_rate")
+        return lambda step: first if step < self.warmup_iterations else later
+
+    def _shapes(self, n_features: int) -> list[Shape]:
+        encoder = Shape(n_features, int(self.hidden_units), int(self.n_components))
+        return [encoder, Shape(int(self.n_components), int(self.expander_units), int(self.expander_units))]
+
+    def _losses(self, group: Sequence[Any], rows: Rows) -> Losses:
+        import torch
+
+        noise = values(group, "noise", 3)
+        weights = torch.stack([values(group, f"{name}_weight") for name in ("invariance", "variance", "covariance")])  # [3, S]
+
+        def losses(blocks: list[Block], x: Tensor, generator: Generator) -> Tensor:
+            encoder, expander = blocks
+            # A (x + noise ε) = A x + noise (A ε): x and ε are common to all networks, so that both are one large product.
+            A = encoder.hidden_weights
+            plain, change = ((A.flatten(0, 1) @ part).view(*A.shape[:2], -1) for part in (x, rows.noise(x.shape[1], generator)))
+            projected = torch.cat([plain, torch.addcmul(plain, noise, change)], dim=2)
+            outputs = expander(encoder.finish(projected, n_views=2), n_views=2)
+            return total_loss()(outputs.view(*outputs.shape[:2], 2, -1), weights)
+
+        return losses

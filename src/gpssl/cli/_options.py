@@ -1,0 +1,64 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ..workflows._choices import Alike
+
+Table = Annotated[
+    Path,
+    typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines (all by the name's ending) or .h5ad.", metavar="TABLE", show_default=False),
+]
+Model = Annotated[Path, typer.Argument(help="A model that gpssl embed or gpssl label wrote.", metavar="MODEL", show_default=False)]
+Out = Annotated[Path, typer.Option("--out", "-o", help="File for the results: the same kinds as for tables.", show_default=False)]
+TargetColumn = Annotated[
+    str, typer.Option("--target", "-t", help="Column to predict; cells without a label are empty.", show_default=False)
+]
+ModelOut = Annotated[Path | None, typer.Option("--model", "-m", help="File for the model.", show_default="as the results, with .gpssl")]
+Keep = Annotated[list[str] | None, typer.Option("--keep", help="Learn from this column although it looks like an identifier. Repeatable.")]
+Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="Do not learn from this column. Repeatable.")]
+Group = Annotated[
+    str | None,
+    typer.Option("--group", help="Column that says which rows belong together (a patient, a mouse): they are held out together."),
+]
+Numeric = Annotated[
+    bool | None,
+    typer.Option("--numeric/--classes", help="Take the target as numbers, or as classes.", show_default="by what the column holds"),
+]
+Components = Annotated[
+    int | None, typer.Option("--components", min=1, help="Dimensions of the representation.", show_default="5, tissue: 10")
+]
+AlikeOption = Annotated[
+    Alike, typer.Option("--alike", help="Rows are alike if their columns agree, or if small steps lead from one to the other.")
+]
+Temperature = Annotated[
+    str, typer.Option("--temperature", help="auto (one over the number of rows), or a number: higher ones make draws more diverse.")
+]
+Draws = Annotated[int, typer.Option("--draws", min=2, help="Functions that predictions are averaged over.")]
+MaxInducing = Annotated[int, typer.Option("--max-inducing", min=2, help="Rows that carry the functions, at most.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")]
+OnlyNew = Annotated[bool, typer.Option("--only-new", help="Write the new columns alone, not those of the table.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are there already.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def temperature_of(text: str) -> float | Literal["auto"]:
+    """A positive number, or "auto"."""
+    if text == "auto":
+        return "auto"
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        raise typer.BadParameter(f"{text} is neither auto nor a positive number.", param_hint="--temperature")
+    return value
+
+
+def target_kind_of(numeric: bool | None) -> Literal["class", "number"] | None:
+    """None leaves it to the column."""
+    return None if numeric is None else "number" if numeric else "class"

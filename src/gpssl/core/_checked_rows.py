@@ -1,0 +1,124 @@
+"""What the user gave as X, checked and opened: rows that suit the kernel, in memory or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_array, validate_data
+
+from .._validation import check_numeric_rows, check_weights
+from ..data._arrays import as_object_rows
+from ..data._encoding import header_of
+from ..data._opening import is_lazy, open_rows
+from ..data._rows import Rows
+from ..data._sliceable import SliceableRows
+from ..kernels._protocol import check_what_kernels_take, preparing_kernel, takes_tables
+
+_TOLD = ContextVar("told", default=False)
+
+
+def check_rows(estimator: BaseEstimator, X: Any, kernel: Kernel, *, sample_weight: Any = None, reset: bool, min_rows: int = 1) -> Rows:
+    """Rows of numbers where the kernel works on vectors, else of objects. With `reset`, the estimator remembers their columns."""
+    if is_lazy(X) and _reads_parts_of(kernel, X):
+        return _check_lazy_rows(estimator, X, sample_weight, reset=reset, min_rows=min_rows)
+    checked = check_rows_in_memory(estimator, X, kernel, reset=reset, min_rows=min_rows, sparse=True)
+    return rows_in_memory(checked, check_weights(sample_weight, checked.shape[0]), header_of(X))
+
+
+def _reads_parts_of(kernel: Kernel, X: Any) -> bool:
+    """Whether the kernel works on rows that are read part by part: vectors, or tables that come encoded."""
+    if not getattr(X, "are_encoded", False):
+        return kernel.requires_vector_input and preparing_kernel(kernel) is None
+    if not takes_tables(kernel):
+        raise TypeError(f"These rows are a table with columns of several kinds, and {kernel} is not made for one: use for_table(...).")
+    return True
+
+
+def check_rows_in_memory(
+    estimator: BaseEstimator, X: Any, kernel: Kernel, *, reset: bool, min_rows: int = 1, sparse: bool = False
+) -> NDArray[Any]:
+    """An array of numbers where the kernel works on vectors, else of objects; a sparse matrix by rows where that is allowed."""
+    preparing = preparing_kernel(kernel)
+    if preparing is None and kernel.requires_vector_input:
+        return check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
+    if is_lazy(X) and not isinstance(X, np.memmap | str):
+        name = type(preparing or kernel).__name__
+        raise TypeError(f"{name} needs rows in memory, in a list, an array or a data frame; got {type(X).__name__}: read them first.")
+    rows = as_object_rows(X) if preparing is None else preparing.prepare(X)
+    if rows.ndim == 2:
+        check_what_kernels_take(kernel, rows)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns
+    if len(rows) < min_rows:
+        raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")
+    return rows
+
+
+def rows_in_memory(X: Any, sample_weight: NDArray[np.float64] | None = None, header: Any = None) -> SliceableRows:
+    """Rows that need no further check. `header` has the names and types of their columns, if they came as a data frame."""
+    rows = SliceableRows(X, sample_weight, checked=True)
+    rows.header = header
+    return rows
+
+
+def _check_lazy_rows(estimator: BaseEstimator, X: Any, sample_weight: Any, *, reset: bool, min_rows: int) -> Rows:
+    """Columns now, values when they are read."""
+    rows = open_rows(X)
+    validate_data(estimator, _empty_table(rows), reset=reset, skip_check_array=True)
+    if rows.n_rows is not None and rows.n_rows < min_rows:
+        raise ValueError(f"Found {rows.n_rows} rows; at least {min_rows} are needed.")
+    if sample_weight is None:
+        return rows
+    weight = np.asarray(sample_weight)
+    if weight.ndim != 1:
+        raise ValueError(f"Rows that are read in parts need a weight for each row, got sample_weight of shape {weight.shape}.")
+    return open_rows(rows, check_weights(weight, len(weight) if rows.n_rows is None else rows.n_rows))
+
+
+def _empty_table(rows: Rows) -> Any:
+    """No rows, and the columns of these: what scikit-learn compares between fit and transform."""
+    empty = np.empty((0, rows.n_columns))
+    if rows.names is None:
+        return empty
+    import pandas as pd  # sources with names come with libraries that need it
+
+    return pd.DataFrame(empty, columns=rows.names)
+
+
+def check_inducing_points(points: Any, n_columns: int, kernel: Kernel) -> NDArray[Any]:
+    """Inducing points may come as an array where the training rows come as a data frame: only their shape is compared."""
+    preparing = preparing_kernel(kernel)
+    if preparing is not None:
+        prepared = preparing.prepare(points)
+        if prepared.ndim == 2 and prepared.shape[1] != n_columns:
+            raise ValueError(f"The inducing points have {prepared.shape[1]} columns, the rows have {n_columns} features.")
+        return prepared
+    if not kernel.requires_vector_input:
+        return as_object_rows(points)
+    checked = check_array(points, dtype=np.float64)
+    if checked.shape[1] != n_columns:
+        raise ValueError(f"The inducing points have {checked.shape[1]} columns, the rows have {n_columns} features.")
+    return checked
+
+
+def warn_outside_training(estimator: BaseEstimator, X: Any) -> None:
+    """For a model that was read from a file: a warning where rows leave what its card says that it was trained on."""
+    card = vars(estimator).get("card_")
+    if card is not None and not _TOLD.get():
+        card.warn(X, stacklevel=4)
+
+
+@contextmanager
+def told_already() -> Iterator[None]:
+    """For blocks of rows about which all was said when they came as a whole."""
+    token = _TOLD.set(True)
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)

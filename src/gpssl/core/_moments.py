@@ -1,0 +1,212 @@
+"""Moments: everything the losses need to know about the data, in sums that add; and the pass that fills them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from os import PathLike
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from .._runtime.progress import Progress
+from ..data._arrays import row_blocks, rows_in_cache
+from ..data._rows import Keeper, Part, Rows
+from ..kernels._protocol import kernel_diagonal
+from ._features import Features
+
+FILE_VERSION = 1
+THREAD_BYTES = 2**30
+"""For the matrices of all threads together."""
+NEGLIGIBLE_EIGENVALUE = 1e-6
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows of weight w, which add over blocks, files, machines and time.
+
+        weight   = Σ w                        first  = Σ w k(U, x)            [M]
+        diagonal = Σ w k(x, x)                second = Σ w k(U, x) k(U, x)ᵀ   [M, M]
+
+    The sums are of kernel columns. Whitening is linear, Σ w a aᵀ = L⁻¹ second L⁻ᵀ, so it is done once, after the
+    pass, and costs the pass nothing.
+    """
+
+    weight: float
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    diagonal: float
+    fingerprint: str
+    """Of the kernel and the inducing points that the sums belong to."""
+
+    def __add__(self, other: Moments) -> Moments:
+        """The moments of both sets of rows together."""
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if self.fingerprint != other.fingerprint:
+            raise ValueError(
+                "These moments belong to different kernels or inducing points and cannot be added. Fit the second model with "
+                "GPSSL(kernel=first.kernel_, inducing=first.inducing_points_)."
+            )
+        return Moments(
+            self.weight + other.weight,
+            self.first + other.first,
+            self.second + other.second,
+            self.diagonal + other.diagonal,
+            self.fingerprint,
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to an `.npz` file that `load` reads back to the last bit. It holds no rows."""
+        with open(path, "wb") as file:
+            np.savez_compressed(file, **self.to_arrays())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Moments:
+        """Read what `save` wrote."""
+        return cls.from_arrays(read_arrays(path, "a file written by Moments.save"))
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Everything by name, for a file."""
+        return {"version": FILE_VERSION, **{field.name: getattr(self, field.name) for field in fields(self)}}
+
+    @classmethod
+    def from_arrays(cls, content: Mapping[str, Any]) -> Moments:
+        """What `to_arrays` gave."""
+        weight, diagonal = float(content["weight"]), float(content["diagonal"])
+        return cls(weight, content["first"], content["second"], diagonal, str(content["fingerprint"]))
+
+    def covariance(self, features: Features) -> tuple[NDArray[np.float64], float]:
+        """G and ρ: covariance of the whitened features over the rows, and their mean residual variance.
+
+        G = Σ w (a − ā)(a − ā)ᵀ / (Σw − 1)            [M, M]
+        ρ = Σ w (k(x, x) − aᵀa) / Σw
+        """
+        if self.fingerprint != features.fingerprint:
+            raise ValueError("These moments belong to another kernel or other inducing points than this model's.")
+        if not self.weight > 1:
+            raise ValueError(
+                f"One row is too few to learn from, or the sample weights sum to {self.weight:.3g}. "
+                "A weight counts rows (weight 2 is the row twice), so they have "
+                "to sum to more than one; multiply them by the number of rows."
+            )
+        first = features.whiten(self.first[:, None])[:, 0]
+        second = features.whiten(features.whiten(self.second).T)
+        residual = (self.diagonal - second.trace()) / self.weight
+        centered = (second - np.outer(first, first) / self.weight) / (self.weight - 1)
+        return (centered + centered.T) / 2, max(0.0, float(residual))
+
+
+def read_arrays(path: str | PathLike[str], what: str) -> dict[str, Any]:
+    """The arrays of a file that holds moments, or a sentence that it is not `what` it should be."""
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                content = {name: archive[name] for name in archive.files}
+            version = int(content["version"])
+            complete = version > FILE_VERSION or {field.name for field in fields(Moments)} <= set(content)
+            if not complete:
+                raise KeyError("moments")
+        except (AttributeError, BadZipFile, EOFError, KeyError, OSError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is not {what}, or is damaged.") from error
+    if version > FILE_VERSION:
+        raise ValueError(f"{path} was written by a newer version of gpssl (format {version}); upgrade gpssl to read it.")
+    return content
+
+
+def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None = None, keeper: Keeper | None = None) -> Moments:
+    """One pass over the rows: the moments of each part, added in the order of the parts.
+
+    Parts do not depend on the number of threads, so neither does a bit of the result.
+    """
+    # Each thread holds two matrices of this size, and one waits to be added.
+    max_threads = max(1, THREAD_BYTES // (24 * features.n_points**2))
+    total = rows.reduce(partial(_moments_of_part, features), operator.add, progress=progress, max_threads=max_threads, keeper=keeper)
+    _check_finite(total)
+    return total
+
+
+def _moments_of_part(features: Features, part: Part) -> Moments:
+    """The moments of consecutive rows, block by block in buffers that stay in cache."""
+    n_rows, n_points = len(part.rows), features.n_points
+    size = rows_in_cache(n_points)
+    buffer = np.empty((min(size, n_rows), n_points))
+    product = np.empty((n_points, n_points))
+    first, second = np.zeros(n_points), np.zeros((n_points, n_points))
+    diagonal = weight = 0.0
+    for block in row_blocks(n_rows, size):
+        rows, w = part.rows[block], part.weight[block]
+        columns = features.columns(rows, out=buffer[: len(rows)])
+        root = np.sqrt(w)
+        if not (w == 1).all():
+            columns *= root[:, None]
+        first += root @ columns
+        with np.errstate(over="ignore", invalid="ignore"):  # checked at the end of the pass
+            second += np.matmul(columns.T, columns, out=product)
+        diagonal += float(w @ kernel_diagonal(features.kernel, rows))
+        weight += float(w.sum())
+    return Moments(weight, first, second, diagonal, features.fingerprint)
+
+
+def _check_finite(moments: Moments) -> None:
+    if not np.isfinite(moments.second).all():
+        raise ValueError(
+            "The kernel's values overflow when squared. Scale the columns (for example with StandardScaler), or choose a bounded "
+            "kernel such as RBF."
+        )
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues of the feature covariance G = Q Λ Qᵀ, split into what can be learned and a tail that cannot.
+
+    In this basis the prior stays N(0, I) and, with C the covariance of the representations over the rows,
+    C_jk = Σ_a λ_a v_ja v_ka + δ_jk ρ. Directions with λ_a ≤ 1e-6 λ₁ hardly change C, and it hardly changes them: they
+    stay at the prior and enter through Σλ and Σλ².
+    """
+
+    eigenvalues: NDArray[np.float64]
+    """λ, in falling order, of the learned directions. [r]"""
+    basis: NDArray[np.float64]
+    """Q, whose first r columns are the learned directions. [M, M]"""
+    residual: float
+    """ρ, mean residual variance."""
+    tail_sum: float
+    """Σ λ over the other directions."""
+    tail_sum_of_squares: float
+    """Σ λ² over the other directions."""
+
+    @property
+    def rank(self) -> int:
+        """r, the number of learned directions."""
+        return len(self.eigenvalues)
+
+    @classmethod
+    def of(cls, moments: Moments, features: Features) -> Spectrum:
+        """Eigendecomposition, with the sign of each direction fixed by the function it stands for."""
+        covariance, residual = moments.covariance(features)
+        ascending, vectors = eigh(covariance, driver="evd", check_finite=False)
+        eigenvalues = np.maximum(ascending[::-1], 0.0)
+        basis = vectors[:, ::-1] * _signs(features.factor @ vectors[:, ::-1])
+        spread = eigenvalues[0] if len(eigenvalues) else 0.0
+        if spread <= 1e-12 * moments.diagonal / moments.weight:
+            raise ValueError(
+                "All rows look the same to the kernel, so there is nothing to learn: they are equal, or differ only where the "
+                "kernel does not look. Check the columns, or choose another kernel or lengthscale."
+            )
+        rank = int((eigenvalues > NEGLIGIBLE_EIGENVALUE * spread).sum())
+        tail = eigenvalues[rank:]
+        return cls(eigenvalues[:rank], basis, residual, float(tail.sum()), float((tail**2).sum()))
+
+
+def _signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """+1 or −1 for each column, so that its entry of largest size becomes positive; near-ties go to the first."""
+    size = np.abs(values)
+    largest = np.argmax(np.round(size / np.maximum(size.max(axis=0), np.finfo(float).tiny), 6), axis=0)
+    picked = values[largest, np.arange(values.shape[1])]
+    return np.where(picked < 0, -1.0, 1.0)

@@ -1,0 +1,151 @@
+"""Distributions over the weights v of the learned directions: what inference returns and the posterior evaluates.
+
+Normal, a single point, or draws: each kind answers the questions of `Weights`, and no reader of `posterior.py` needs to know which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._objective import Objective, kl_divergence, normal_draws, variance_loss
+
+Array = NDArray[np.float64]
+
+SCORE_DRAWS = 1024
+
+
+class Weights(Protocol):
+    """A distribution over v [J, r], along the leading r directions; the prior holds along the others."""
+
+    @property
+    def mean(self) -> Array:
+        """E[v]. [J, r]"""
+        ...
+
+    def variance_along(self, projections: Array) -> Array:
+        """Var(bᵀ v_j) for each row b of the projections [n, r]. [n, J]"""
+        ...
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """Independent draws of v. [S, J, r]"""
+        ...
+
+    def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
+        """E[ℓ(C)] for rows whose projections have this covariance A [M, M], the tail at the prior: C = V A Vᵀ + ρ I."""
+        ...
+
+    def divergence(self) -> float:
+        """What the objective multiplies by the temperature."""
+        ...
+
+
+@dataclass(frozen=True)
+class GaussianWeights:
+    """Independent normal weights: the variational family."""
+
+    mean: Array
+    std: Array
+
+    def variance_along(self, projections: Array) -> Array:
+        """Σ_a b_a² s_ja²."""
+        return projections**2 @ (self.std**2).T
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """m + s η."""
+        return self.mean + self.std * rng.standard_normal((n_draws, *self.mean.shape))
+
+    def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
+        """The covariance loss in closed form, the variance loss by quasi-random draws."""
+        mean = _pad(self.mean, len(covariance), 0.0)
+        std = _pad(self.std, len(covariance), 1.0)
+        off_diagonal = _expected_squared_covariances(mean, std, covariance)
+        np.fill_diagonal(off_diagonal, 0.0)
+        draws = normal_draws(SCORE_DRAWS, len(covariance), seed=0)
+        weights = mean[:, None] + std[:, None] * draws
+        variances = np.einsum("jsa,jsa->sj", weights @ covariance, weights) + residual
+        hinges = variance_loss(variances[..., None] * np.eye(len(mean)))
+        return float(objective.variance_weight * hinges.mean() + objective.covariance_weight * off_diagonal.sum() / len(mean))
+
+    def divergence(self) -> float:
+        """KL(q ‖ p)."""
+        return kl_divergence(self.mean, self.std).value
+
+
+@dataclass(frozen=True)
+class PointWeights:
+    """All mass on one value: the posterior mode. What the features leave open stays random."""
+
+    mean: Array
+
+    def variance_along(self, projections: Array) -> Array:
+        """Zero."""
+        return np.zeros((len(projections), len(self.mean)))
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """The mode, again and again."""
+        return np.tile(self.mean, (n_draws, 1, 1))
+
+    def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
+        """The loss at the mode."""
+        return GaussianWeights(self.mean, np.zeros_like(self.mean)).expected_loss(covariance, residual, objective)
+
+    def divergence(self) -> float:
+        """½|v|², the negative log density of the prior without its constant."""
+        return 0.5 * float((self.mean**2).sum())
+
+
+@dataclass(frozen=True)
+class DrawnWeights:
+    """Weights known through draws: the sampled posterior."""
+
+    draws: Array
+    """[S, J, r]"""
+
+    @property
+    def mean(self) -> Array:
+        """The draws' average."""
+        return self.draws.mean(axis=0)
+
+    def variance_along(self, projections: Array) -> Array:
+        """The draws' variance along each row."""
+        deviations = self.draws - self.mean
+        return np.stack([((projections @ deviations[:, j].T) ** 2).mean(axis=1) for j in range(deviations.shape[1])], 1)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """Stored draws at random; none twice while there are enough."""
+        n_stored = len(self.draws)
+        if n_draws <= n_stored:
+            return self.draws[rng.permutation(n_stored)[:n_draws]]
+        return self.draws[rng.integers(n_stored, size=n_draws)]
+
+    def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
+        """The loss averaged over the draws, with a draw from the prior along the tail."""
+        n_draws, n_components, rank = self.draws.shape
+        tail = np.random.default_rng(0).standard_normal((n_draws, n_components, len(covariance) - rank))
+        weights = np.concatenate([self.draws, tail], axis=-1)
+        represented = weights @ covariance @ weights.swapaxes(-2, -1) + residual * np.eye(n_components)
+        return float(objective.loss(represented).mean())
+
+    def divergence(self) -> float:
+        """Zero: the divergence of the exact posterior needs its unknown normalizing constant."""
+        return 0.0
+
+
+def _pad(values: Array, n_directions: int, fill: float) -> Array:
+    """The values along the learned directions, followed by the prior's along the tail."""
+    tail = np.full((len(values), n_directions - values.shape[1]), fill)
+    return np.concatenate([values, tail], axis=1)
+
+
+def _expected_squared_covariances(mean: Array, std: Array, covariance: Array) -> Array:
+    """E[(v_jᵀ A v_k)²] for j ≠ k and any A. [J, J]
+
+    (m_jᵀ A m_k)² + m_jᵀ A S_k A m_j + m_kᵀ A S_j A m_k + tr(S_j A S_k A),      S = diag(s²)
+    """
+    images = mean @ covariance
+    cross = images**2 @ (std**2).T
+    return (images @ mean.T) ** 2 + cross + cross.T + (std**2 @ covariance**2) @ (std**2).T

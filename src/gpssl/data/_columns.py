@@ -1,0 +1,287 @@
+"""Consecutive rows of a file, as a model takes them and as the person had them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import compute
+
+from ..kernels.tables import MOST_CATEGORIES
+from ._column_facts import ColumnFacts, ColumnKind
+from ._delimited import MISSING, Storage
+from ._encoding import encode_cell
+from ._errors import listed
+from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date
+from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of, with_points
+from ._typed import canonical, plain
+
+DTYPES: dict[ColumnKind, str] = {"number": "float64", "boolean": "float64", "date": "datetime64[us]", "category": "object"}
+ID_NAME = re.compile(r"(?i:unnamed: ?\d+|index|idx|row|row ?names?|(.*[ _.-])?(id|uuid|guid))|.*[a-z](ID|Id)")
+FEWEST_CONSECUTIVE = 8
+"""Consecutive numbers that are no accident."""
+NEARLY = 0.95
+LARGEST_WHOLE = 2**53
+"""Up to which each whole number has its own double."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column and how to read it."""
+
+    name: str
+    kind: ColumnKind
+    storage: Storage
+    is_typed: bool
+    """Whether the file says what its columns are; text is meant as text then."""
+    reading: Reading
+    findings: Findings
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """For the card of a model."""
+        found = self.findings
+        has_range = self.kind != "category" and found.n_values > 0
+        return ColumnFacts(
+            name=self.name,
+            kind=self.kind,
+            dtype=DTYPES[self.kind],
+            n_missing=found.n_rows - found.n_values,
+            minimum=found.minimum if has_range else None,
+            maximum=found.maximum if has_range else None,
+            levels=tuple(sorted(found.levels)) if self.kind == "category" and found.levels is not None else None,
+        )
+
+    def values(self, column: Any) -> NDArray[Any]:
+        """Cells as a data frame has them."""
+        if self.kind == "category":
+            cells = cells_of(self.text(column))
+            return np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])[cells.places]
+        values = values_of(column, self.reading)
+        return _as_dates(values) if self.kind == "date" else values
+
+    def encoded(self, column: Any) -> NDArray[np.float64]:
+        """Cells as numbers, as `gpssl.data` has them."""
+        if self.kind != "category":
+            return values_of(column, self.reading)
+        cells = cells_of(self.text(column))
+        return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
+
+    def labels(self, column: Any, missing: Sequence[str] = MISSING) -> NDArray[Any]:
+        """Cells as names of classes: as in the file, but whole numbers without a point; None for what is missing, as these words are."""
+        cells = cells_of(self.text(column), missing)
+        names = np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])
+        if self.reading in NUMBERS:
+            values = np.append(read_cells(cells.distinct, self.reading), np.nan)
+            whole = np.flatnonzero((values == np.floor(values)) & (np.abs(values) <= LARGEST_WHOLE))
+            names[np.isnan(values)] = None
+            names[whole] = [f"{value:.0f}" for value in values[whole]]
+        return names[cells.places]
+
+    def written(self, column: Any, *, typed: bool) -> Any:
+        """Cells as they are given back to the person who had them: text and values as they were, but for two things.
+
+        In a file that knows types, what was text and can be read as numbers or dates is that; but whole numbers of 64 bits with more
+        digits than double precision has, which nearly always are IDs, stay text. In a file of text, numbers have decimal points, as the
+        new columns beside them have.
+        """
+        is_id = self.has_too_many_digits and max(-self.findings.minimum, self.findings.maximum) <= 2**64
+        if typed and not self.is_typed and self.kind in ("number", "date") and not is_id:
+            return self.values(column)
+        column = plain(column)
+        if not typed and self.reading in ("comma", "grouped"):
+            column = with_points(column, self.reading)
+        if not typed and pa.types.is_floating(column.type):
+            column = compute.if_else(compute.is_nan(column), None, column)
+        return pd.arrays.ArrowExtensionArray(column)
+
+    @property
+    def has_too_many_digits(self) -> bool:
+        """Whether some are whole numbers that cannot be told from their neighbors in double precision."""
+        found = self.findings
+        return self.kind == "number" and found.is_whole and found.n_values > 0 and max(-found.minimum, found.maximum) > LARGEST_WHOLE
+
+    def text(self, column: Any) -> pa.Array:
+        """Cells as text, whole numbers without a point."""
+        if self.storage == "boolean":
+            return plain(column).cast(pa.bool_()).cast(pa.string())
+        column = canonical(column) if pa.types.is_duration(column.type) else plain(column)
+        return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def _as_dates(seconds: NDArray[np.float64]) -> NDArray[Any]:
+    known = np.isfinite(seconds)
+    dates = np.full(len(seconds), "NaT", dtype="datetime64[us]")
+    dates[known] = np.rint(seconds[known] * 1e6).astype(np.int64).astype("datetime64[us]")
+    return dates
+
+
+def header_of_columns(columns: list[Column]) -> pd.DataFrame:
+    """A data frame without rows."""
+    return pd.DataFrame({column.name: np.empty(0, dtype=DTYPES[column.kind]) for column in columns})
+
+
+def why_not(column: Column) -> str | None:
+    """Why a column says nothing about what a row is like; None where it may."""
+    found = column.findings
+    if found.n_values == 0:
+        return "it is empty"
+    if found.n_distinct < 2 and column.has_too_many_digits:
+        return "its numbers have the same first 15 digits, and more cannot be told apart"
+    tells_gaps = column.kind == "category" and found.n_values < found.n_rows
+    if found.n_distinct < 2 and not tells_gaps:
+        return "all its cells are alike"
+    if column.kind == "number" and found.n_like_codes:
+        return "it has numbers between 4.5e15 and 9e15, which cannot be told from categories; divide it by 1,000"
+    return None
+
+
+def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
+    """Why a column seems to say who a row is, not what it is like."""
+    found = column.findings
+    if column.kind == "category" and found.n_distinct > MOST_CATEGORIES * found.n_values:
+        many = f"{found.n_distinct:,.0f}" if found.n_distinct < SKETCH_SIZE else f"about {found.n_distinct:,.0f}"
+        return f"it looks like an ID: {many} different texts in {found.n_values:,} rows"
+    if column.kind != "number" or not found.is_whole:
+        return None
+    if found.n_values >= FEWEST_CONSECUTIVE and found.are_consecutive:
+        return f"it looks like an ID: it counts the rows from {found.minimum:.0f} to {found.maximum:.0f}"
+    if not is_unnamed and not ID_NAME.fullmatch(column.name):
+        return None
+    if column.has_too_many_digits:
+        return "it looks like an ID: by its name, and its numbers have more than 15 digits"
+    if found.n_distinct >= (1 if found.n_distinct < SKETCH_SIZE else NEARLY) * found.n_values:
+        return "it looks like an ID: by its name, and all its numbers are different"
+    return None
+
+
+def notes_on_reading(columns: list[Column]) -> list[str]:
+    """What a person should know about how the cells were understood."""
+    notes = []
+    for reading, what in (("comma", "decimal commas"), ("grouped", "commas between thousands")):
+        found = [column.name for column in columns if column.reading == reading]
+        notes += [f"Numbers with {what}: {listed(found)}."] if found else []
+    for reading in DATES[1:]:
+        found = [column.name for column in columns if column.reading == reading]
+        notes += [f"Dates read as {reading}: {listed(found)}."] if found else []
+    infinite = [column for column in columns if column.kind == "number" and column.findings.n_infinite]
+    if infinite:
+        n_cells = sum(column.findings.n_infinite for column in infinite)
+        notes.append(f"{n_cells:,} infinite number(s) count as missing, in {listed(column.name for column in infinite)}.")
+    ambiguous = [column.name for column in columns if column.reading == "text" and is_ambiguous_date(column.findings.shapes)]
+    if ambiguous:
+        notes.append(f"Dates of which day and month cannot be told apart count as text: {listed(ambiguous)}. Write them as 2024-12-31.")
+    return notes + _notes_on_odd_cells(columns)
+
+
+def _notes_on_odd_cells(columns: list[Column]) -> list[str]:
+    odd = [column for column in columns if n_odd_cells(column)]
+    notes = []
+    for column in odd[:10]:
+        example = f", such as {column.findings.odd[:40]!r}" if column.findings.odd is not None else ""
+        many, plural = n_odd_cells(column), {"number": "numbers", "date": "dates", "boolean": "true or false"}[column.kind]
+        notes.append(f"{many:,} cell(s) of {column.name!r} are no {plural} and count as missing{example}.")
+    if len(odd) > 10:
+        notes.append(f"{len(odd) - 10:,} more columns have such cells.")
+    return notes
+
+
+def n_odd_cells(column: Column) -> int:
+    """Cells that are there, but cannot be read as the column is."""
+    found = column.findings
+    if column.kind == "category" or column.reading == "typed":
+        return 0
+    unread = found.n_rows - found.n_missing - found.n_values
+    understood = found.shapes[SHAPE["infinite"]] + (found.shapes[SHAPE["dash"]] if column.reading in NUMBERS else 0)
+    return int(unread - understood)
+
+
+MAY_BE_A_CLASS = "None"
+"""A word for a missing cell, and a class such as no pain: a class where empty cells mark the rows without a label."""
+
+
+@dataclass(frozen=True)
+class MissingLabels:
+    """Words in a target that count as missing, how often each occurs, and what a person should know of that."""
+
+    words: tuple[str, ...]
+    """All that would count, also where they do not occur; an empty cell is one of them."""
+    notes: list[str]
+
+
+def missing_labels(column: Column, parts: Iterable[Any]) -> MissingLabels:
+    """From all cells of the target, as they stand in the file."""
+    if column.storage not in ("text", "category"):
+        return MissingLabels(MISSING, [])
+    known = (*MISSING, *(DASHES if column.reading in NUMBERS else ()))
+    counts = Counter[str]()
+    for part in parts:
+        counts.update(_counts(column.text(part), known))
+    is_class = counts[""] > 0 and counts[MAY_BE_A_CLASS] > 0 and column.reading not in NUMBERS
+    words = tuple(word for word in known if word != MAY_BE_A_CLASS or not is_class)
+    notes = _note_on_missing(column.name, {word: counts[word] for word in words if word and counts[word]})
+    if is_class:
+        n_cells, n_empty = _cells(counts[MAY_BE_A_CLASS], MAY_BE_A_CLASS), f"{counts['']:,}"
+        notes.append(f"{n_cells} of the target {column.name!r} count as a class, because {n_empty} other(s) are empty.")
+    return MissingLabels(words, notes)
+
+
+def _counts(text: Any, words: tuple[str, ...]) -> dict[str, int]:
+    """How often each word occurs."""
+    trimmed = compute.utf8_trim_whitespace(text).fill_null("")
+    return {one["values"]: one["counts"] for one in compute.value_counts(trimmed).to_pylist() if one["values"] in words}
+
+
+def _note_on_missing(name: str, counts: dict[str, int]) -> list[str]:
+    if not counts:
+        return []
+    verb = "counts as a row" if sum(counts.values()) == 1 else "count as rows"
+    return [f"{', '.join(_cells(count, word) for word, count in counts.items())} of the target {name!r} {verb} without a label."]
+
+
+def _cells(count: int, word: str) -> str:
+    return f"{count:,} cell{'' if count == 1 else 's'} {word!r}"
+
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a table, read once; what is made of its cells is made when it is asked for."""
+
+    batch: pa.RecordBatch
+    """As it stands in the file."""
+    columns: list[Column]
+    """All of the file. [D]"""
+    used: list[str]
+    """Those to learn from."""
+    first: int
+    """Where in the file the first row is."""
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    @property
+    def _index(self) -> pd.RangeIndex:
+        return pd.RangeIndex(self.first, self.first + len(self))
+
+    def rows(self) -> pd.DataFrame:
+        """The columns to learn from: numbers and booleans as float64, dates as datetime64, categories as text. [n, D used]"""
+        places = {column.name: place for place, column in enumerate(self.columns)}
+        return pd.DataFrame(
+            {name: self.columns[places[name]].values(canonical(self.batch.column(places[name]))) for name in self.used}, index=self._index
+        )
+
+    def cells(self, *, typed: bool) -> pd.DataFrame:
+        """All columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""
+        values = {column.name: column.written(self.batch.column(place), typed=typed) for place, column in enumerate(self.columns)}
+        return pd.DataFrame({name: pd.Series(cells).set_axis(self._index) for name, cells in values.items()})

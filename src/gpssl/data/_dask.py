@@ -1,0 +1,258 @@
+"""Rows of Dask arrays and data frames: passes are sums over chunks on whatever scheduler is active, results are lazy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from .._runtime.progress import Progress
+from .._runtime.threads import one_blas_thread
+from ._rows import Array, Keeper, Part, Rows, Summary, check_part
+from ._sliceable import SliceableRows
+
+FAN_IN = 8
+"""Summaries that are combined at a time: a tree, so that no worker holds them all."""
+
+
+class DaskRows(Rows):
+    """The rows of a Dask array or data frame.
+
+    Each chunk is summarized where it is, by one task; only summaries travel. They are combined in the order of the chunks, so that the
+    result does not depend on the scheduler, on the number of workers, or on a task that had to run twice.
+
+    Parameters
+    ----------
+    X
+        A Dask array of known chunk sizes with all columns in one chunk, or a Dask data frame.
+    sample_weight
+        One for each row, in memory.
+    """
+
+    are_deferred = True
+
+    def __init__(self, X: Any, sample_weight: Array | None = None) -> None:
+        super().__init__(sample_weight)
+        self.is_frame = is_dask_frame(X)
+        (_check_columns if self.is_frame else _check_chunks)(X)
+        self.X = X
+        self.n_columns = len(X.columns) if self.is_frame else int(X.shape[1])
+        named = self.is_frame and all(isinstance(name, str) for name in X.columns)
+        self.names = list(X.columns) if named else None
+        self._frame_lengths: list[int] | None = None
+        self.n_rows = None if self.is_frame else int(X.shape[0])
+
+    def reduce(
+        self,
+        summarize: Callable[[Part], Summary],
+        combine: Callable[[Summary, Summary], Summary],
+        *,
+        progress: Progress | None = None,
+        max_threads: int | None = None,  # noqa: ARG002  (the scheduler decides)
+        keeper: Keeper | None = None,
+    ) -> Summary:
+        """As for all rows, by tree reduction over the chunks."""
+        import dask
+
+        if keeper:
+            raise ValueError("A checkpoint is for rows in files that this process reads; Dask repeats lost tasks by itself.")
+        chunks = self._chunks()
+        lengths = self._lengths(chunks)
+        starts = [None] * len(lengths) if None in lengths else np.cumsum([0, *lengths])[:-1].tolist()
+        # One task each for what all chunks share: it travels once to each worker.
+        shared_summarize, shared_combine = dask.delayed(summarize), dask.delayed(combine)
+        summaries = []
+        for i, (chunk, start) in enumerate(zip(chunks, starts, strict=True)):
+            length = lengths[i]
+            weight = None if self.sample_weight is None or length is None else self.weight_of(start, length)
+            summaries.append(_delayed(_summarize_chunk)(chunk, shared_summarize, shared_combine, weight, f"partition {i}", start))
+        total = _compute(_tree(summaries, shared_combine), summaries, lengths, progress)
+        if total is None:
+            raise ValueError("Found 0 rows: there is nothing to learn from.")
+        return total
+
+    def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
+        """A lazy Dask array, chunked along the rows as X is."""
+        import dask
+
+        array = self.X.to_dask_array() if self.is_frame else self.X
+        axis = shape.index(None)
+        dtype = np.float32 if array.dtype == np.float32 else np.float64
+        return array.map_blocks(
+            _evaluate,
+            function=dask.delayed(function),
+            axis=axis,
+            new_axis=list(range(len(shape) - 2)),
+            chunks=tuple(array.chunks[0] if size is None else (size,) for size in shape),
+            dtype=dtype,
+            meta=np.empty((0,) * len(shape), dtype=dtype),
+        )
+
+    def _chunks(self) -> list[Any]:
+        """The chunks as delayed objects."""
+        return list(self.X.to_delayed()) if self.is_frame else list(self.X.to_delayed()[:, 0])
+
+    def _lengths(self, chunks: list[Any]) -> Sequence[int | None]:
+        """Rows of each chunk. A data frame has to be asked, which costs reading it: only where weights have to be told apart."""
+        import dask
+
+        if not self.is_frame:
+            return [int(length) for length in self.X.chunks[0]]
+        if self.sample_weight is None:
+            return [None] * len(chunks)
+        if self._frame_lengths is None:
+            # Dask may have merged partitions on the way to these chunks: what counts is theirs.
+            self._frame_lengths = [int(length) for length in dask.compute(*[_delayed(len)(chunk) for chunk in chunks])]
+            self.check_weights_are_as_many(sum(self._frame_lengths))
+        return self._frame_lengths
+
+
+def is_dask_array(X: Any) -> bool:
+    """Whether X is a Dask array; without importing Dask."""
+    return type(X).__module__.startswith("dask.array")
+
+
+def is_dask_frame(X: Any) -> bool:
+    """Whether X is a Dask data frame; without importing Dask."""
+    return type(X).__module__.startswith("dask.dataframe") and hasattr(X, "npartitions")
+
+
+def _check_columns(X: Any) -> None:
+    from pandas.api.types import is_numeric_dtype
+
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a Dask {type(X).__name__} instead. For a table of one column: series.to_frame().")
+    for name, dtype in X.dtypes.items():
+        if not is_numeric_dtype(dtype):
+            raise ValueError(
+                f"Column {name!r} holds {dtype}, not numbers. Encode it (for example with OneHotEncoder), or choose columns: df[[...]]."
+            )
+
+
+def _check_chunks(X: Any) -> None:
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a Dask array with {X.ndim} dimension(s). Reshape your data: rows and columns.")
+    if math.isnan(X.shape[1]):
+        raise ValueError("This Dask array does not know how many columns it has. Call X = X.compute_chunk_sizes() first.")
+    if any(math.isnan(length) for length in X.chunks[0]):
+        raise ValueError(
+            "This Dask array does not know how many rows its chunks have, as after a filter or to_dask_array(). Call "
+            "X = X.compute_chunk_sizes() first, or df.to_dask_array(lengths=True), or pass the data frame itself."
+        )
+    if X.numblocks[1] > 1:
+        raise ValueError(
+            f"This Dask array has its {X.shape[1]} columns in {X.numblocks[1]} chunks, but a kernel compares whole rows. Call "
+            "X = X.rechunk({1: -1}) first; with many columns, give fewer rows to a chunk: X.rechunk({0: 'auto', 1: -1})."
+        )
+
+
+def _as_rows(chunk: Any) -> Any:
+    """Sparse chunks by rows, data frames as they are, everything else as an array."""
+    if issparse(chunk):
+        return csr_array(chunk)
+    return chunk if hasattr(chunk, "iloc") else np.asarray(chunk)
+
+
+def _parts_of_chunk(rows: Any, weight: Array, place: str, first: int | None) -> Iterator[Part]:
+    """A chunk whole where it is dense, in dense parts where it is sparse."""
+    if issparse(rows):
+        yield from SliceableRows(rows, weight, place=place, first=first).parts()
+    elif rows.shape[0] > 0:
+        yield Part(check_part(rows, place, first), weight)
+
+
+def _summarize_chunk(
+    chunk: Any,
+    summarize: Callable[[Part], Summary],
+    combine: Callable[[Summary, Summary], Summary],
+    weight: Array | None,
+    place: str,
+    first: int | None,
+) -> Summary | None:
+    """What a worker does with a chunk; nothing for an empty one. The scheduler has its own threads, so BLAS gets one."""
+    rows = _as_rows(chunk)
+    weight = np.ones(rows.shape[0]) if weight is None else weight
+    with one_blas_thread():
+        return _combine_all(combine, [summarize(part) for part in _parts_of_chunk(rows, weight, place, first)])
+
+
+def _combine_all(combine: Callable[[Summary, Summary], Summary], summaries: list[Summary | None]) -> Summary | None:
+    """In order, leaving out what empty chunks gave."""
+    total: Summary | None = None
+    for summary in summaries:
+        if summary is not None:
+            total = summary if total is None else combine(total, summary)
+    return total
+
+
+def _evaluate(
+    chunk: Any, *, function: Callable[[NDArray[Any]], NDArray[Any]], axis: int, block_id: tuple[int, ...] | None = None
+) -> NDArray[Any]:
+    """`function` at the rows of a chunk."""
+    rows = _as_rows(chunk)
+    with one_blas_thread():
+        place = f"partition {block_id[axis] if block_id else 0}"
+        if not issparse(rows):
+            return function(check_part(rows, place))
+        pieces = [function(part.rows) for part in SliceableRows(rows, place=place, first=None).parts()]
+        return np.concatenate(pieces, axis=axis) if pieces else function(rows.toarray())
+
+
+def _delayed(function: Callable[..., Any]) -> Any:
+    import dask
+
+    return dask.delayed(function, pure=True, traverse=False)
+
+
+def _tree(summaries: list[Any], combine: Any) -> Any:
+    """One delayed summary of them all."""
+    level = summaries
+    while len(level) > 1:
+        level = [_delayed(_combine_all)(combine, level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
+    return level[0]
+
+
+def _compute(root: Any, leaves: list[Any], lengths: Sequence[int | None], progress: Progress | None) -> Any:
+    """On whatever scheduler is active; rows are counted as their chunks are finished, or chunks where their rows are not known."""
+    if progress is None or not progress.is_watched:
+        return root.compute()
+    counts = {leaf.key: 1 if length is None else length for leaf, length in zip(leaves, lengths, strict=True)}
+    if None in lengths:
+        progress.unit, progress.total = "partitions", len(leaves)
+    client = _active_client(root)
+    result = _compute_here(root, counts, progress) if client is None else _compute_on_cluster(client, root, leaves, counts, progress)
+    progress.finish()
+    return result
+
+
+def _active_client(root: Any) -> Any:
+    """The client of a cluster, if that is where Dask would compute."""
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(collections=[root]), "__self__", None)
+    return client if type(client).__module__.startswith("distributed") else None
+
+
+def _compute_here(root: Any, counts: dict[str, int], progress: Progress) -> Any:
+    from dask.callbacks import Callback
+
+    def count(key: Any, *_: Any) -> None:
+        progress.advance(counts.get(key, 0))
+
+    with Callback(posttask=count):
+        return root.compute()
+
+
+def _compute_on_cluster(client: Any, root: Any, leaves: list[Any], counts: dict[str, int], progress: Progress) -> Any:
+    from distributed import as_completed
+
+    total = client.compute(root)
+    for leaf in as_completed(client.compute(leaves)):
+        if leaf.status == "finished":
+            progress.advance(counts.get(leaf.key, 0))
+        leaf.release()  # the summary may go as soon as it has been added
+    return total.result()

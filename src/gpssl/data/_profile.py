@@ -1,0 +1,374 @@
+"""Which reading suits a column: decided on the shapes of all its cells, never on the first rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._runtime.progress import Progress
+from .._runtime.threads import map_in_order, n_blas_threads
+from ._arrays import mixed_bits
+from ._column_facts import ColumnKind
+from ._delimited import TableSource
+from ._encoding import are_codes
+from ._readings import (
+    DATES,
+    NUMBERS,
+    SHAPE,
+    SHAPES,
+    Cells,
+    Reading,
+    cells_of_each,
+    concatenated,
+    fast_numbers,
+    fitting_shapes,
+    read_cells,
+    shapes_of,
+    typed_values,
+)
+
+Array = NDArray[np.float64]
+Hashes = NDArray[np.uint64]
+
+SKETCH_SIZE = 1024
+"""Different values that are counted exactly; beyond, their number is estimated, to about 3 %."""
+MAX_LEVELS = 1000
+FIRST_CELLS = 200_000
+FIRST_ROWS = (20, 1000)
+"""Fewest and most, of which a first guess is made."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """About a column of some rows, read in one way."""
+
+    n_rows: int
+    n_missing: int
+    """Empty cells and the like, before what cannot be read."""
+    shapes: NDArray[np.int64]
+    """How many cells have each shape."""
+    n_values: int
+    minimum: float
+    maximum: float
+    is_whole: bool
+    sum_of_hashes: int
+    """Of all values: tells a permutation of other numbers."""
+    n_infinite: int
+    n_like_codes: int
+    """Numbers that cannot be told from codes of categories."""
+    sketch: Hashes
+    """The smallest hashes of different values, in rising order."""
+    levels: frozenset[str] | None
+    """Of text, while there are few."""
+    odd: str | None
+    """The first cell of the shape text."""
+
+    def __add__(self, other: Findings) -> Findings:
+        """Those of both sets of rows together."""
+        levels = None if self.levels is None or other.levels is None else self.levels | other.levels
+        return Findings(
+            self.n_rows + other.n_rows,
+            self.n_missing + other.n_missing,
+            self.shapes + other.shapes,
+            self.n_values + other.n_values,
+            min(self.minimum, other.minimum),
+            max(self.maximum, other.maximum),
+            self.is_whole and other.is_whole,
+            (self.sum_of_hashes + other.sum_of_hashes) % 2**64,
+            self.n_infinite + other.n_infinite,
+            self.n_like_codes + other.n_like_codes,
+            _smallest(np.concatenate([self.sketch, other.sketch])),
+            None if levels is not None and len(levels) > MAX_LEVELS else levels,
+            self.odd if self.odd is not None else other.odd,
+        )
+
+    @property
+    def n_distinct(self) -> float:
+        """Different values: their number while they are few, else an estimate from the density of their hashes."""
+        if len(self.sketch) < SKETCH_SIZE:
+            return len(self.sketch)
+        return min((SKETCH_SIZE - 1) * 2.0**64 / float(self.sketch[-1]), float(self.n_values))
+
+    @property
+    def are_consecutive(self) -> bool:
+        """Whether the values are whole numbers without a gap between them, each once, in any order."""
+        if not self.is_whole or self.n_values < 2 or self.maximum - self.minimum + 1 != self.n_values:
+            return False
+        total = 0
+        for start in range(0, self.n_values, 2**20):
+            values = self.minimum + np.arange(start, min(start + 2**20, self.n_values), dtype=np.float64)
+            total += int(_hashes(values).sum(dtype=np.uint64))
+        return total % 2**64 == self.sum_of_hashes
+
+
+def profile(source: TableSource, readings: dict[str, Reading], progress: Progress | None = None) -> dict[str, Findings]:
+    """One pass over the file."""
+    names = list(readings)
+    ways = [readings[name] for name in names]
+    total: list[Findings] | None = None
+
+    def summarize(batch: Any) -> list[Findings]:
+        return _findings(batch.columns, ways)
+
+    for found in map_in_order(summarize, source.batches(names), n_threads=n_blas_threads()):
+        total = found if total is None else [one + other for one, other in zip(total, found, strict=True)]
+        if progress and found:
+            progress.advance(found[0].n_rows)
+    return {} if total is None else dict(zip(names, total, strict=True))
+
+
+def first_shapes(source: TableSource, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """The shapes of the first cells of columns of text, for a guess at what is to come."""
+    first = next(source.batches(names), None) if names else None
+    if first is None:
+        return {}
+    n_rows = min(max(FIRST_CELLS // len(names), FIRST_ROWS[0]), FIRST_ROWS[1])
+    cells = cells_of_each([column.slice(0, n_rows) for column in first.columns])
+    return {name: _count(one, shapes) for name, one, shapes in zip(names, cells, _shapes_of_each(cells), strict=True)}
+
+
+def _findings(columns: Sequence[Any], ways: Sequence[Reading]) -> list[Findings]:
+    """Of columns of some rows, each read in its way."""
+    found = [_of_easy_column(column, way) for column, way in zip(columns, ways, strict=True)]
+    hard = [place for place, one in enumerate(found) if one is None]
+    cells = cells_of_each([columns[place] for place in hard]) if hard else []
+    for place, one, shapes in zip(hard, cells, _shapes_of_each(cells), strict=True):
+        found[place] = _of_cells(one, shapes, ways[place])
+    return [one for one in found if one is not None]
+
+
+def _of_easy_column(column: Any, reading: Reading) -> Findings | None:
+    """Of values of a known type, and of text that holds numbers with points only; None for other text."""
+    if reading == "typed":
+        values = typed_values(column)
+        return _of_values(values, None, _no_shapes(), len(column), int(np.isnan(values).sum()))
+    numbers = fast_numbers(column) if reading == "point" else None
+    if numbers is None:
+        return None
+    shapes = _no_shapes()
+    shapes[SHAPE["unsplit number"]] = np.isfinite(numbers).sum()
+    shapes[SHAPE["infinite"]] = len(column) - column.null_count - shapes[SHAPE["unsplit number"]]
+    return _of_values(numbers, None, shapes, len(column), column.null_count)
+
+
+def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Findings:
+    counts = cells.counts
+    present = counts > 0
+    is_text = (shapes == SHAPE["text"]) & present
+    odd = cells.distinct[int(is_text.argmax())].as_py() if is_text.any() else None
+    n_rows, n_missing = len(cells.places), int((cells.places < 0).sum())
+    if reading == "text":
+        known = cells.distinct.to_numpy(zero_copy_only=False)[present]
+        return _of_text(known, counts[present], _count(cells, shapes), n_rows, n_missing, odd)
+    return _of_values(read_cells(cells.distinct, reading), counts, _count(cells, shapes), n_rows, n_missing, odd)
+
+
+def _shapes_of_each(cells: Sequence[Cells]) -> list[NDArray[np.int8]]:
+    if not cells:
+        return []
+    shapes = shapes_of(concatenated([one.distinct for one in cells]))
+    return np.split(shapes, np.cumsum([len(one.distinct) for one in cells])[:-1])
+
+
+def _count(cells: Cells, shapes: NDArray[np.int8]) -> NDArray[np.int64]:
+    """How many rows have cells of each shape."""
+    return np.bincount(shapes, weights=cells.counts, minlength=len(SHAPES)).astype(np.int64)
+
+
+def _of_values(
+    values: Array, counts: NDArray[np.int64] | None, shapes: NDArray[np.int64], n_rows: int, n_missing: int, odd: str | None = None
+) -> Findings:
+    finite = np.isfinite(values)
+    infinite = np.isinf(values)
+    if counts is not None:
+        finite &= counts > 0
+    known = values[finite] + 0.0  # −0.0 and 0.0 are the same number
+    hashes = _hashes(known)
+    weighted = hashes if counts is None else hashes * counts[finite].astype(np.uint64)
+    n_infinite = int(infinite.sum()) if counts is None else int(shapes[SHAPE["infinite"]])
+    return Findings(
+        n_rows=n_rows,
+        n_missing=n_missing,
+        shapes=shapes,
+        n_values=len(known) if counts is None else int(counts[finite].sum()),
+        minimum=float(known.min(initial=np.inf)),
+        maximum=float(known.max(initial=-np.inf)),
+        is_whole=bool((known == np.floor(known)).all()),
+        sum_of_hashes=int(weighted.sum(dtype=np.uint64)),
+        n_infinite=n_infinite,
+        n_like_codes=int(are_codes(known).sum()),
+        sketch=_smallest(hashes),
+        levels=frozenset(),
+        odd=odd,
+    )
+
+
+def _of_text(
+    cells: NDArray[Any], counts: NDArray[np.int64], shapes: NDArray[np.int64], n_rows: int, n_missing: int, odd: str | None
+) -> Findings:
+    levels = frozenset(cells.tolist())
+    return Findings(
+        n_rows=n_rows,
+        n_missing=n_missing,
+        shapes=shapes,
+        n_values=int(counts.sum()),
+        minimum=np.inf,
+        maximum=-np.inf,
+        is_whole=False,
+        sum_of_hashes=0,
+        n_infinite=0,
+        n_like_codes=0,
+        sketch=_smallest(pd.util.hash_array(cells, categorize=False)),
+        levels=levels if len(levels) <= MAX_LEVELS else None,
+        odd=odd,
+    )
+
+
+def _no_shapes() -> NDArray[np.int64]:
+    return np.zeros(len(SHAPES), dtype=np.int64)
+
+
+def _hashes(values: Array) -> Hashes:
+    return mixed_bits(np.ascontiguousarray(values).view(np.uint64))
+
+
+def _smallest(hashes: Hashes) -> Hashes:
+    """The smallest different ones, at most as many as a sketch holds."""
+    if len(hashes) > 8 * SKETCH_SIZE:
+        few = np.unique(np.partition(hashes, 4 * SKETCH_SIZE)[: 4 * SKETCH_SIZE])
+        if len(few) >= SKETCH_SIZE:
+            return few[:SKETCH_SIZE]
+    return np.unique(hashes)[:SKETCH_SIZE]
+
+
+Shapes = NDArray[np.int64]
+
+ENOUGH = 0.99
+"""Of the known cells, to take a column as numbers or dates; the others then count as missing."""
+MAX_PASSES = 6
+
+
+def settle_readings(
+    source: TableSource, kinds: Mapping[str, ColumnKind | None], progress: Progress | None = None
+) -> tuple[dict[str, Reading], dict[str, Findings]]:
+    """The reading of each column and what was found with it. `kinds` names the columns, with the kind that is wanted, or None.
+
+    A pass has to assume a reading for each column to find its smallest value and the like. The first rows tell which one, nearly always
+    rightly; where the whole file tells another, these columns are read again.
+    """
+    readings = _first_guess(source, kinds)
+    findings: dict[str, Findings] = {}
+    shapes: dict[str, Shapes] = {}
+    todo = readings
+    for _ in range(MAX_PASSES):
+        found = profile(source, todo, progress)
+        findings.update(found)
+        for name, one in found.items():
+            if name not in shapes or shapes[name][SHAPE["unsplit number"]] > 0:
+                shapes[name] = one.shapes
+        decided = _decide_all(source, shapes, kinds)
+        todo = {name: decided[name] for name in shapes if decided[name] != readings[name]}
+        readings = {**readings, **todo}
+        if not todo:
+            break
+    return readings, findings
+
+
+def _first_guess(source: TableSource, kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
+    text = [name for name in kinds if source.storage[name] == "text"]
+    guess = _decide_all(source, first_shapes(source, text), kinds)
+    return {name: guess.get(name, _without_looking(source, name, kinds[name]) or "point") for name in kinds}
+
+
+def _decide_all(source: TableSource, shapes: Mapping[str, Shapes], kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
+    separator = source.separator
+    has_commas = any(
+        _number_reading(one, separator, False) == "comma" and one[SHAPE["comma"]] > 0 and _is_number(one) for one in shapes.values()
+    )
+    return {
+        name: _without_looking(source, name, kinds[name]) or decide(one, kinds[name], separator, has_commas) for name, one in shapes.items()
+    }
+
+
+def _without_looking(source: TableSource, name: str, kind: ColumnKind | None) -> Reading | None:
+    """The reading of a column that is no text, or is to be text; None where the cells decide."""
+    if source.storage[name] == "category" or kind == "category":
+        return "text"
+    return "typed" if source.storage[name] != "text" else None
+
+
+def decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas: bool) -> Reading:
+    """The reading of a column of text with cells of such shapes, in a file that has decimal commas elsewhere, or not."""
+    number, date = _number_reading(shapes, separator, has_commas), _date_reading(shapes)
+    if kind is not None:
+        return {"number": number, "boolean": "boolean", "date": date or "month/day/year", "category": "text"}[kind]
+    n_known = n_of_known(shapes)
+    if n_known == 0:
+        return number
+    if shapes[SHAPE["boolean"]] == n_known + shapes[SHAPE["infinite"]] + shapes[SHAPE["dash"]]:
+        return "boolean"
+    if shapes[SHAPE["unsplit number"]] > 0 and number == "comma":
+        return "comma"  # so that the cells are told apart
+    if shapes[fitting_shapes(number)].sum() >= ENOUGH * n_known:
+        return number
+    return date if date and not _is_ambiguous(shapes) and _n_dates(shapes, date) >= ENOUGH * n_known else "text"
+
+
+def n_of_known(shapes: Shapes) -> int:
+    """Cells that are not missing, if the column holds numbers."""
+    return int(shapes.sum() - shapes[SHAPE["infinite"]] - shapes[SHAPE["dash"]])
+
+
+def is_ambiguous_date(shapes: Shapes) -> bool:
+    """Whether all cells are dates of which nobody can tell day and month."""
+    return _is_ambiguous(shapes) and _n_dates(shapes, "month/day/year") >= ENOUGH * n_of_known(shapes) > 0
+
+
+def _is_number(shapes: Shapes) -> bool:
+    commas = ("unsplit number", "whole", "point or thousands", "comma or thousands", "comma")
+    return sum(int(shapes[SHAPE[name]]) for name in commas) >= ENOUGH * n_of_known(shapes)
+
+
+def _number_reading(shapes: Shapes, separator: str, has_commas: bool) -> Reading:
+    comma, grouped, either, point, thousands, unsplit = (
+        int(shapes[SHAPE[name]]) for name in ("comma", "grouped", "comma or thousands", "point", "point or thousands", "unsplit number")
+    )
+    if comma or grouped:
+        if unsplit:
+            return "comma"
+        return max(("comma", "grouped", "point"), key=lambda one: shapes[fitting_shapes(one)].sum())
+    if either:
+        return "grouped" if point or (separator == "," and not has_commas) else "comma"
+    return "comma" if has_commas and not point and (thousands or unsplit) else "point"
+
+
+def _date_reading(shapes: Shapes) -> Reading | None:
+    counts = {reading: _n_dates(shapes, reading) for reading in DATES}
+    best = max(counts, key=lambda reading: counts[reading])
+    return best if counts[best] else None
+
+
+def _n_dates(shapes: Shapes, reading: Reading) -> int:
+    if reading in DATES[:2]:
+        return int(shapes[SHAPE[reading]])
+    return int(shapes[SHAPE["day/month" if reading == "day/month/year" else "month/day"]] + shapes[SHAPE["day/month or month/day"]])
+
+
+def _is_ambiguous(shapes: Shapes) -> bool:
+    return shapes[SHAPE["day/month or month/day"]] > 0 and shapes[SHAPE["day/month"]] == shapes[SHAPE["month/day"]] == 0
+
+
+def kind_of(reading: Reading, storage: str) -> ColumnKind:
+    """The kind of a column with this reading."""
+    if reading in NUMBERS:
+        return "number"
+    if reading in DATES:
+        return "date"
+    if reading == "typed":
+        return storage  # type: ignore[return-value]
+    return "boolean" if reading == "boolean" else "category"

@@ -1,0 +1,394 @@
+"""A table as a person has it: opened, understood, and read whole or part by part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._runtime.progress import Progress
+from .._runtime.threads import map_in_order, n_blas_threads
+from ._arrays import mixed_bits
+from ._column_facts import ColumnFacts, ColumnKind
+from ._columns import Column, MissingLabels, Piece, header_of_columns, looks_like_id, missing_labels, n_odd_cells, notes_on_reading, why_not
+from ._delimited import DelimitedFile, TableSource
+from ._errors import FileError, listed, no_such_column
+from ._json_lines import JsonLinesFile
+from ._profile import Findings, kind_of, settle_readings
+from ._readings import Reading
+from ._rows import Part, Rows, rows_of_a_part
+from ._typed import TypedFile, canonical
+
+
+class EncodedRows(Rows):
+    """Numbers as they are, dates as seconds, codes for categories and NaN for gaps, as `gpssl.data` has them."""
+
+    are_encoded = True
+
+    def __init__(self, source: TableSource, columns: list[Column], n_rows: int) -> None:
+        super().__init__()
+        self.source, self.columns = source, columns
+        self.n_rows, self.n_columns = n_rows, len(columns)
+        self.names = [column.name for column in columns]
+        self.header = header_of_columns(columns)
+
+    @property
+    def identity(self) -> str:
+        """The file with size and time of change, and how its columns are read."""
+        state = os.stat(self.source.path)
+        columns = [f"{column.name} {column.kind} {column.reading}" for column in self.columns]
+        return "\n".join([f"{self.source.path.resolve()} {state.st_size} {state.st_mtime_ns}", *columns])
+
+    def parts(self) -> Iterator[Part]:
+        """Blocks of the file, cut to a size that suits the memory."""
+        size, first = rows_of_a_part(self.n_columns), 0
+        for rows in map_in_order(self._encode, self.source.batches(self.names or []), n_threads=n_blas_threads()):
+            for start in range(0, len(rows), size):
+                part = rows[start : start + size]
+                yield Part(part, self.weight_of(first, len(part)))
+                first += len(part)
+        if first != self.n_rows:
+            raise FileError(f"{self.source.path} has {first:,} rows now, but had {self.n_rows:,}: leave it alone while it is read.")
+        self.check_weights_are_as_many(first)
+
+    def _encode(self, batch: Any) -> NDArray[np.float64]:
+        out = np.empty((batch.num_rows, self.n_columns))
+        for place, column in enumerate(self.columns):
+            out[:, place] = column.encoded(batch.column(place))
+        return out
+
+
+TargetKind = Literal["class", "number"]
+
+MEMORY_BYTES = 256 * 2**20
+"""Of a table that is held in memory as a whole."""
+CELL_BYTES: dict[ColumnKind, int] = {"number": 8, "boolean": 8, "date": 8, "category": 64}
+MOST_CLASSES = 20
+CLASS_SHARE = 0.05
+"""Whole numbers are classes while there are at most so many different ones, or such a share of the rows."""
+COMPRESSED = (".gz", ".bz2", ".zst", ".zstd")
+TEXT, JSON = (".csv", ".tsv", ".txt", ".tab", ".dat"), (".jsonl", ".ndjson")
+PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+OTHER = {
+    ".xlsx": "is a workbook: save the sheet as CSV",
+    ".xls": "is a workbook: save the sheet as CSV",
+    ".ods": "is a workbook: save the sheet as CSV",
+    ".h5ad": "holds AnnData, not a table of columns",
+    ".json": "should have one object in each line and be called .jsonl",
+}
+
+
+def open_table(
+    path: str | PathLike[str],
+    *,
+    keep: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    target: str | None = None,
+    columns: Sequence[ColumnFacts] | None = None,
+    target_kind: TargetKind | None = None,
+) -> UserTable:
+    """Read a file once from beginning to end, to learn what its columns hold.
+
+    Parameters
+    ----------
+    path
+        A file of separated values in any dialect (.csv, .tsv, .txt) or of JSON lines (.jsonl, .ndjson), compressed or not (.gz, .bz2,
+        .zst); a Parquet file (.parquet, .pq); or an Arrow file (.arrow, .feather, .ipc).
+    keep
+        Columns to learn from though they look like IDs.
+    ignore
+        Columns to leave out.
+    target
+        The column to predict, which is never learned from.
+    columns
+        What a model's card says about its columns: read these, in this order and as these kinds.
+    target_kind
+        Whether the target is classes or a number; by default its cells decide.
+    """
+    source = _open_source(Path(path))
+    _check_names(source, keep, ignore, target, columns)
+    table = UserTable(source, keep=keep, ignore=ignore, target=target, wanted=columns)
+    if target is not None:
+        table.target_kind = target_kind or table.likely_target_kind
+        if table.target_kind == "number" and table.column(target).kind == "category":
+            raise FileError(f"The target {target!r} of {path} holds text, not numbers: predict it as a class, or mend its cells.")
+        table.notes += table._missing_labels.notes
+    return table
+
+
+def names_in(path: str | PathLike[str]) -> list[str]:
+    """The names of the columns, without a look at the rows."""
+    return list(_open_source(Path(path)).names)
+
+
+class UserTable:
+    """A table in a file. `open_table` makes it.
+
+    Attributes
+    ----------
+    n_rows
+        Rows that can be read.
+    used, facts
+        The columns to learn from, and what is known of them.
+    dropped
+        The other columns, and why.
+    notes
+        Sentences about what was done to read the file.
+    target_name, target_kind
+        The target, and whether it is classes or a number.
+    """
+
+    def __init__(
+        self,
+        source: TableSource,
+        *,
+        keep: Sequence[str],
+        ignore: Sequence[str],
+        target: str | None,
+        wanted: Sequence[ColumnFacts] | None,
+    ) -> None:
+        self.path, self._source = source.path, source
+        self.target_name = target
+        self.target_kind: TargetKind | None = None
+        self.dropped: dict[str, str] = dict(source.unusable)
+        kinds: dict[str, ColumnKind | None] = {fact.name: fact.kind for fact in wanted or ()}
+        if wanted is None:
+            kinds = dict.fromkeys(name for name in source.names if name in source.storage and name not in ignore)
+            self.dropped |= dict.fromkeys(ignore, "it is to be ignored")
+        if target is not None:
+            kinds.setdefault(target, None)
+        self._profile(kinds)
+        if wanted is None:
+            self._choose(keep)
+        else:
+            self.used = [fact.name for fact in wanted]
+            _check_kinds([self.column(name) for name in self.used], self.path)
+        self.notes = [*source.notes, *notes_on_reading(list(self._columns.values()))]
+
+    def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
+        """The pass over the file."""
+        report = Progress("reading", None, enabled=False)
+        readings, findings = settle_readings(self._source, kinds, report)
+        report.finish()
+        if not findings:
+            raise FileError(f"{self.path} has a line of names, but no rows.")
+        self._columns = {name: self._new_column(name, kinds[name], reading, findings[name]) for name, reading in readings.items()}
+        self.n_rows = next(iter(findings.values())).n_rows
+
+    def _choose(self, keep: Sequence[str]) -> None:
+        """Which columns to learn from."""
+        self.used = []
+        for name, column in self._columns.items():
+            if name == self.target_name:
+                continue
+            reason = why_not(column)
+            if reason is None and name not in keep:
+                reason = "it is the index of a pandas data frame" if name in self._source.index else None
+                reason = reason or looks_like_id(column, is_unnamed=name in self._source.unnamed)
+            if reason:
+                self.dropped[name] = reason
+            else:
+                self.used.append(name)
+        if not self.used:
+            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(self.dropped.items())[:3])
+            raise FileError(f"{self.path} has no column to learn from in its {self.n_rows:,} row(s) ({reasons}).")
+
+    # What is known
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that can be read, in the order of the file."""
+        return [name for name in self._source.names if name in self._source.storage]
+
+    def column(self, name: str) -> Column:
+        """One column, by its name."""
+        self._settle([name])
+        return self._columns[name]
+
+    def _settle(self, names: Sequence[str]) -> None:
+        """Columns that were not asked for at first, in one more pass: read as they are."""
+        new = [name for name in names if name not in self._columns]
+        for name in new:
+            if name not in self._source.storage:
+                raise no_such_column(name, self._source.names, self.path)
+        if not new:
+            return
+        readings, findings = settle_readings(self._source, dict.fromkeys(new))
+        for name in new:
+            self._columns[name] = self._new_column(name, None, readings[name], findings[name])
+
+    def _new_column(self, name: str, kind: ColumnKind | None, reading: Reading, findings: Findings) -> Column:
+        storage = self._source.storage[name]
+        return Column(name, kind or kind_of(reading, storage), storage, self._source.knows_types, reading, findings)
+
+    @property
+    def facts(self) -> list[ColumnFacts]:
+        """What is known of the columns to learn from."""
+        return [self.column(name).facts for name in self.used]
+
+    @property
+    def fits_in_memory(self) -> bool:
+        """Whether the data frame of all rows is small, together with all cells of the file as the person had them."""
+        a_row = sum(CELL_BYTES[self.column(name).kind] for name in self.used) + 8 * len(self.names)
+        numbers = self.n_rows * a_row
+        return numbers <= MEMORY_BYTES and numbers + self._source.text_bytes <= MEMORY_BYTES
+
+    @property
+    def likely_target_kind(self) -> TargetKind:
+        """Numbers with fractions, or many different whole ones, are a number; all else are classes."""
+        column = self.column(self._target())
+        if column.kind != "number":
+            return "class"
+        n_distinct, n_values = column.findings.n_distinct, column.findings.n_values
+        are_many = n_distinct > MOST_CLASSES and n_distinct > CLASS_SHARE * n_values
+        return "number" if are_many or not column.findings.is_whole else "class"
+
+    # Rows
+
+    def frame(self, extra: Sequence[str] = ()) -> pd.DataFrame:
+        """All rows: the columns to learn from, and further ones. Numbers and booleans are float64, dates datetime64, categories text."""
+        return pd.concat([self._empty(extra), *self.frames(extra)], ignore_index=True) if self.n_rows else self._empty(extra)
+
+    def frames(self, extra: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
+        """The same, part by part; the index counts the rows of the file."""
+        columns = self._columns_of(extra)
+        first = 0
+
+        def convert(batch: Any) -> dict[str, NDArray[Any]]:
+            return {column.name: column.values(batch.column(place)) for place, column in enumerate(columns)}
+
+        batches = self._source.batches([column.name for column in columns])
+        for part in map_in_order(convert, batches, n_threads=n_blas_threads()):
+            n_rows = len(next(iter(part.values())))
+            yield pd.DataFrame(part, index=pd.RangeIndex(first, first + n_rows))
+            first += n_rows
+
+    def pieces(self) -> Iterator[Piece]:
+        """All rows, part by part: the columns to learn from, and all columns as the person had them."""
+        names, first = self.names, 0
+        self._settle(names)
+        columns = [self.column(name) for name in names]
+        for batch in self._source.cells(names):
+            yield Piece(batch, columns, self.used, first)
+            first += batch.num_rows
+
+    def rows(self) -> EncodedRows:
+        """The columns to learn from as encoded numbers, for a fit that reads part by part."""
+        return EncodedRows(self._source, [self.column(name) for name in self.used], self.n_rows)
+
+    def sample(self, n_rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
+        """At most so many rows, each as likely as any other, in the order of the file: the same ones however the file is read."""
+        if n_rows >= self.n_rows:
+            return self.frame()
+        last = np.partition(_row_hashes(0, self.n_rows, seed), n_rows - 1)[n_rows - 1]
+        parts = [part[_row_hashes(part.index[0], len(part), seed) <= last] for part in self.frames()]
+        return pd.concat([self._empty(()), *parts])
+
+    def target(self) -> NDArray[Any]:
+        """The target of each row: numbers with NaN, or classes as text with None, where it is missing."""
+        return self._target_values.copy()
+
+    @cached_property
+    def _target_values(self) -> NDArray[Any]:
+        column = self.column(self._target())
+        if self.target_kind == "number":
+            return np.concatenate([column.values(canonical(part)) for part in self._cells_of(column)]).astype(np.float64)
+        return np.concatenate([column.labels(part, self._missing_labels.words) for part in self._cells_of(column)]).astype(object)
+
+    @cached_property
+    def _missing_labels(self) -> MissingLabels:
+        column = self.column(self._target())
+        is_complete = column.findings.n_values == column.findings.n_rows
+        return missing_labels(column, () if is_complete else self._cells_of(column))
+
+    def texts(self, name: str) -> NDArray[Any]:
+        """One column of all rows as text, None where it is missing."""
+        column = self.column(name)
+        return np.concatenate([column.labels(part) for part in self._cells_of(column)]).astype(object)
+
+    def _cells_of(self, column: Column) -> Iterator[Any]:
+        """One column as it stands in the file, part by part."""
+        return (batch.column(0) for batch in self._source.cells([column.name]))
+
+    def _target(self) -> str:
+        if self.target_name is None:
+            raise ValueError("This table was opened without a target.")
+        return self.target_name
+
+    def _columns_of(self, extra: Sequence[str]) -> list[Column]:
+        names = list(dict.fromkeys([*self.used, *extra]))
+        self._settle(names)
+        return [self.column(name) for name in names]
+
+    def _empty(self, extra: Sequence[str]) -> pd.DataFrame:
+        return header_of_columns(self._columns_of(extra))
+
+
+def _row_hashes(first: int, n_rows: int, seed: int) -> NDArray[np.uint64]:
+    """A random number for each row, from its place in the file alone."""
+    start = mixed_bits(np.array([seed], dtype=np.uint64))
+    return mixed_bits(mixed_bits(np.arange(first, first + n_rows, dtype=np.uint64) + np.uint64(1)) ^ start)
+
+
+def _open_source(path: Path) -> TableSource:
+    if path.is_dir():
+        raise FileError(f"{path} is a folder: name a file.")
+    if not path.exists():
+        near = _files_like(path)
+        raise FileError(f"There is no file {path}{near}.")
+    name = path.name.lower()
+    for ending in COMPRESSED:
+        name = name.removesuffix(ending)
+    ending = Path(name).suffix
+    if ending in OTHER:
+        raise FileError(f"{path} {OTHER[ending]}.")
+    if ending in PARQUET + ARROW:
+        return TypedFile(path, is_parquet=ending in PARQUET)
+    if ending in JSON:
+        return JsonLinesFile(path)
+    if ending in TEXT or ending == "":
+        return DelimitedFile(path)
+    raise FileError(f"{path} ends in {ending}; tables are read from {', '.join(TEXT[:3] + PARQUET + ARROW + JSON)}, compressed or not.")
+
+
+def _files_like(path: Path) -> str:
+    import difflib
+
+    try:
+        names = [file.name for file in path.parent.iterdir()]
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f"; did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+
+
+def _check_names(
+    source: TableSource, keep: Sequence[str], ignore: Sequence[str], target: str | None, columns: Sequence[ColumnFacts] | None
+) -> None:
+    for name in (*keep, *ignore):
+        if name not in source.names:
+            raise no_such_column(name, source.names, source.path)
+    if target is not None and target not in source.names:
+        raise no_such_column(target, source.names, source.path)
+    if target is not None and target in source.unusable:
+        raise FileError(f"The target {target!r} of {source.path} {source.unusable[target]}.")
+    missing = [fact.name for fact in columns or () if fact.name not in source.storage]
+    if missing:
+        raise FileError(f"{source.path} lacks {len(missing):,} column(s) that the model was trained on: {listed(missing)}.")
+
+
+def _check_kinds(columns: list[Column], path: Path) -> None:
+    """A sentence where a column holds something else than the model was trained on."""
+    for column in columns:
+        found = column.findings
+        differs = column.reading == "typed" and "date" in (column.kind, column.storage) and column.kind != column.storage
+        if differs or n_odd_cells(column) > found.n_values:
+            example = f" (such as {found.odd[:40]!r})" if found.odd is not None else ""
+            raise FileError(f"Column {column.name!r} of {path} held {column.kind}s when the model was trained, but not here{example}.")

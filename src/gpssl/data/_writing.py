@@ -1,0 +1,211 @@
+"""Results in files of any format, whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from decimal import Decimal
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
+from pyarrow.parquet import ParquetWriter
+
+from .._runtime.atomic import written_beside
+from ._errors import FileError
+from ._typed import canonical
+
+Write = Callable[[pd.DataFrame], None]
+
+
+def write_table(path: str | PathLike[str], frames: pd.DataFrame | Iterable[pd.DataFrame], *, force: bool = False) -> None:
+    """Write a data frame, or several with the same columns one after the other; the ending of the name says how.
+
+    Known are .csv and .tsv (UTF-8, numbers with all their digits), .parquet, .arrow and .feather, and .jsonl. An index is not written.
+    """
+    path = Path(path)
+    open_writer = _writer_for(path)
+    with replacing(path, force=force) as temporary:
+        parts = iter([frames] if isinstance(frames, pd.DataFrame) else frames)
+        first = next(parts, None)
+        if first is None:
+            raise FileError(f"There is nothing to write to {path}.")
+        with open_writer(temporary, first) as write:
+            write(first)
+            for part in parts:
+                _check_alike(first, part)
+                write(part)
+
+
+@contextmanager
+def replacing(path: str | PathLike[str], *, force: bool) -> Iterator[Path]:
+    """A temporary path beside `path`, of the same ending: moved to `path` at the end, removed when something fails."""
+    path = Path(path)
+    check_writable(path, force=force)
+    with written_beside(path) as temporary:
+        yield temporary
+        check_writable(path, force=force)  # hours may have passed
+
+
+def check_writable(path: str | PathLike[str], *, force: bool) -> None:
+    """A sentence where a file cannot be written, for before the work and not after."""
+    path = Path(path)
+    if path.is_dir():
+        raise FileError(f"{path} is a folder: name a file.")
+    if not path.parent.is_dir():
+        raise FileError(f"There is no folder {path.parent}: make it first.")
+    if path.exists() and not force:
+        raise FileError(f"{path} exists: pass --force to replace it, or choose another name.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FileError(f"Nothing may be written in the folder {path.parent}: choose another, or change its permissions.")
+
+
+def _check_alike(first: pd.DataFrame, part: pd.DataFrame) -> None:
+    if list(first.columns) != list(part.columns):
+        raise ValueError("The parts of a table must have the same columns.")
+
+
+def _arrow_table(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
+
+
+@contextmanager
+def _csv(path: Path, first: pd.DataFrame, separator: str = ",") -> Iterator[Write]:
+    with open(path, "wb") as file:
+        names = _quoted(pa.array([str(name) for name in first.columns]), separator)
+        file.write((separator.join(names.to_pylist()) + "\n").encode())
+        yield lambda frame: _write_lines(file, frame, separator)
+
+
+def _tsv(path: Path, first: pd.DataFrame) -> Any:
+    return _csv(path, first, "\t")
+
+
+def _write_lines(file: BinaryIO, frame: pd.DataFrame, separator: str) -> None:
+    """All cells as text, joined by Arrow: the bytes of its array of lines are the lines of the file."""
+    if frame.empty:
+        return
+    table = _arrow_table(frame)
+    cells = [_cells(column.combine_chunks(), separator) for column in table.columns]
+    if len(cells) == 1:  # an empty line would be no row
+        cells = [compute.if_else(compute.equal(cells[0], ""), '""', cells[0])]
+    for start in range(0, len(frame), _lines_at_a_time(len(cells))):
+        pieces = [column.slice(start, _lines_at_a_time(len(cells))) for column in cells]
+        lines = compute.binary_join_element_wise(*pieces, separator)
+        ended = compute.binary_join_element_wise(lines, "", "\n")
+        offsets = np.frombuffer(ended.buffers()[1], dtype=np.int32)
+        file.write(memoryview(ended.buffers()[2])[offsets[0] : offsets[len(ended)]])
+
+
+def _lines_at_a_time(n_columns: int) -> int:
+    return max(1, 2**22 // n_columns)
+
+
+def _cells(column: Any, separator: str) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    if pa.types.is_floating(column.type):
+        column = compute.if_else(compute.is_nan(column), None, column)
+    if pa.types.is_duration(column.type):
+        column = canonical(column)
+    if pa.types.is_timestamp(column.type):
+        return _times(column).fill_null("")
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    text = column.cast(pa.string()).fill_null("")
+    return _quoted(text, separator) if is_text else text
+
+
+def _times(column: Any) -> pa.Array:
+    """As 2024-12-31, with the time of the day and the zone where there are any."""
+    text = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.string())
+    if column.type.tz:
+        return compute.replace_substring_regex(text, r"\.0+(Z|[+-]\d+)$", r"\1")
+    return compute.replace_substring_regex(text, r"( 00:00:00)?\.0+$", "")
+
+
+def _quoted(text: pa.Array, separator: str) -> pa.Array:
+    """With quotes around cells that need them."""
+    needs = compute.match_substring_regex(text, f'["\r\n{separator}]|^\\s|\\s$')
+    if not compute.any(needs).as_py():
+        return text
+    doubled = compute.replace_substring(text, '"', '""')
+    return compute.if_else(needs, compute.binary_join_element_wise('"', doubled, '"', ""), text)
+
+
+@contextmanager
+def _parquet(path: Path, first: pd.DataFrame) -> Iterator[Write]:
+    schema = _schema(first)
+    with ParquetWriter(path, schema, compression="zstd") as writer:
+        yield lambda frame: writer.write_table(_with_schema(frame, schema))
+
+
+@contextmanager
+def _arrow(path: Path, first: pd.DataFrame) -> Iterator[Write]:
+    schema = _schema(first)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        yield lambda frame: writer.write_table(_with_schema(frame, schema))
+
+
+def _schema(first: pd.DataFrame) -> pa.Schema:
+    """That of the first part; a column without values there may have text further on."""
+    schema = _arrow_table(first).schema
+    fields = [pa.field(field.name, pa.string()) if pa.types.is_null(field.type) else field for field in schema]
+    return pa.schema(fields)
+
+
+def _with_schema(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    return _arrow_table(frame).replace_schema_metadata(None).cast(schema)
+
+
+@contextmanager
+def _json_lines(path: Path, _first: pd.DataFrame) -> Iterator[Write]:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+
+        def write(frame: pd.DataFrame) -> None:
+            for row in _arrow_table(frame).to_pylist():
+                file.write(json.dumps({name: _plain(value) for name, value in row.items()}, ensure_ascii=False) + "\n")
+
+        yield write
+
+
+def _plain(value: Any) -> Any:
+    """What JSON knows; null for what is not finite, seconds for spans of time, and dates as text."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+_WRITERS: dict[str, Any] = {
+    ".csv": _csv,
+    ".tsv": _tsv,
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".arrow": _arrow,
+    ".feather": _arrow,
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+}
+
+
+def is_typed(path: str | PathLike[str]) -> bool:
+    """Whether a file of this name knows numbers and dates from text."""
+    return Path(path).suffix.lower() not in (".csv", ".tsv")
+
+
+def _writer_for(path: Path) -> Any:
+    if path.suffix.lower() not in _WRITERS:
+        raise FileError(f"{path} ends in {path.suffix or 'nothing'}; tables are written as {', '.join(_WRITERS)}.")
+    return _WRITERS[path.suffix.lower()]

@@ -1,0 +1,163 @@
+"""Classification on a representation whose uncertainty is carried into the probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from .._runtime.callbacks import fitting
+from .._validation import unchanged_on_failure
+from ..data._labels import check_at_least_two, find_class_labels, labeled_rows
+from ._clones import fit_classifiers
+from ._logistic import BayesianLogisticRegression
+from ._marginal import Marginalized, Uncertainty
+
+Array = NDArray[np.float64]
+
+
+class MarginalizedClassifier(ClassifierMixin, Marginalized):
+    """A classifier on top of a representation, marginalized over the representation's posterior.
+
+    Each of S draws is one function. Evaluated at the labeled rows it trains a head of its own; evaluated at new rows it gives that head's
+    probabilities. Predictions are the average over draws:
+
+        p(y | x) = (1/S) Σ_s p_head_s(y | f_s(x)),   f_s drawn from the posterior over representations       ("GPSSL-full")
+
+    With `n_draws=None` there is one head, on the posterior mean ("GPSSL-mean"). A draw is the same function at all rows
+    (see `gpssl.core._posterior.FunctionDraws`).
+
+    Rows without a label train the representation only. Their mark is −1 where labels are whole numbers (scikit-learn's
+    convention), and None or NaN for strings, booleans and everything else.
+
+    Parameters
+    ----------
+    representation
+        An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. One that was
+        fitted before, to other unlabeled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
+    head
+        Any classifier with `predict_proba`, by default `BayesianLogisticRegression()`. Heads of `gpssl.downstream` are trained for
+        all draws at once; of others, each draw gets a clone.
+    n_draws
+        S, or None for the mean representation.
+    n_jobs
+        Clones of a head are trained in so many jobs, as everywhere in scikit-learn.
+    random_state
+        Seed for the draws, and for the representation and the head where they have none of their own. Without it, the draws are
+        the representation's own.
+    verbose
+        Whether to report progress on clones.
+
+    Attributes
+    ----------
+    classes_
+        The class labels. [K]
+    representation_
+        The fitted representation.
+    functions_
+        The drawn functions, where there are any.
+    heads_
+        All draws' heads.
+    n_labeled_
+        Rows that trained the heads.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpssl import GPSSL, MarginalizedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 50, y, -1)
+    >>> clf = MarginalizedClassifier(GPSSL(5), random_state=0).fit(X, few)
+    >>> clf.n_labeled_, clf.predict_proba(X).shape, clf.predict_proba_std(X).shape
+    (50, (569, 2), (569, 2))
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MarginalizedClassifier:
+        """Fit the representation to all rows and the heads to the labeled ones.
+
+        Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
+        requested them.
+        """
+        with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self):
+            self._check_parameters()
+            self._fit(X, y, find_class_labels(y), sample_weight, params, fit_classifiers, task)
+        return self
+
+    def _check_labels(self, values: NDArray[Any]) -> None:
+        self.classes_ = np.unique(values)
+        check_at_least_two(self.classes_)
+
+    def predict_proba_draws(self, X: Any) -> Array:
+        """Each draw's probability of each class. [S, n, K]"""
+        check_is_fitted(self)
+        return np.concatenate([self.heads_.predict_proba(Z) for Z in self._represent_in_blocks(X)], axis=1)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, averaged over draws. [n, K]"""
+        check_is_fitted(self)
+        return np.concatenate([self.heads_.predict_proba(Z).mean(axis=0) for Z in self._represent_in_blocks(X)])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class. [n]"""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba_std(self, X: Any) -> Array:
+        """Standard deviation of the probability of each class. [n, K]
+
+        sqrt(Var_s p̄_s + (1/S) Σ_s Var p_s): over draws, and for a head with a posterior of its own (`BayesianLogisticRegression`) over its
+        weights, p̄_s being their average.
+        """
+        check_is_fitted(self)
+        has_posterior = hasattr(self.heads_, "predict_proba_variance")
+        if self.n_draws in (None, 1) and not has_posterior:
+            raise ValueError(
+                f"A single representation and the head {type(self._head()).__name__}, which has no posterior, know no standard deviation. "
+                "Raise n_draws, or use BayesianLogisticRegression."
+            )
+        blocks = []
+        for Z in self._represent_in_blocks(X):
+            variance = self.heads_.predict_proba(Z).var(axis=0)
+            if has_posterior:
+                variance = variance + self.heads_.predict_proba_variance(Z).mean(axis=0)
+            blocks.append(np.sqrt(variance))
+        return np.concatenate(blocks)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """Entropy of the prediction, in nats, and its two parts. [n] each
+
+        total H(p̄), head (1/S) Σ_s H(p_s), representation H(p̄) − (1/S) Σ_s H(p_s): the mutual information of the label and the
+        representation, which more unlabeled rows can reduce.
+        """
+        check_is_fitted(self)
+        total, head = [], []
+        for Z in self._represent_in_blocks(X):
+            proba = self.heads_.predict_proba(Z)
+            total.append(entr(proba.mean(axis=0)).sum(axis=1))
+            head.append(entr(proba).sum(axis=2).mean(axis=0))
+        whole, part = np.concatenate(total), np.concatenate(head)
+        return Uncertainty(whole, part, np.maximum(whole - part, 0.0))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, at the rows that have a label."""
+        check_consistent_length(X, y, sample_weight)
+        labels = labeled_rows(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
+        return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
+
+    def _head(self) -> Any:
+        head = BayesianLogisticRegression() if self.head is None else self.head
+        if not hasattr(head, "predict_proba"):
+            raise TypeError(
+                f"The head {type(head).__name__} has no predict_proba, and probabilities are what is averaged over draws. Wrap it in "
+                "sklearn.calibration.CalibratedClassifierCV, or choose a head that has it."
+            )
+        return head

@@ -1,0 +1,115 @@
+"""Any scikit-learn head, one clone for each draw."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params
+
+from .._runtime.progress import Progress
+from ..data._arrays import random_phases
+
+Array = NDArray[np.float64]
+
+NOISE_DRAWS = 10
+"""Draws whose held-out residuals tell the noise, for regressors that do not."""
+
+NOISE_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class ClassifierClones:
+    """One fitted classifier for each of S draws."""
+
+    classes: NDArray[Any]
+    """Sorted. [K]"""
+    heads: Sequence[Any]
+    n_jobs: int | None
+
+    def predict_proba(self, Z: Array) -> Array:
+        """Probabilities of each draw's head, columns in the order of `classes`; zero for a class that a head has not seen. [S, n, K]"""
+        out = np.zeros((*Z.shape[:2], len(self.classes)))
+        for values, head, proba in zip(out, self.heads, _call(self.heads, "predict_proba", Z, self.n_jobs), strict=True):
+            values[:, np.searchsorted(self.classes, head.classes_)] = proba
+        return out
+
+
+@dataclass(frozen=True)
+class RegressorClones:
+    """One fitted regressor for each of S draws."""
+
+    heads: Sequence[Any]
+    noise_std: float | None
+    """Standard deviation of the targets around the predictions; None where the heads say it themselves."""
+    n_jobs: int | None
+
+    def predict_normal(self, Z: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of each draw's head. [S, n] each"""
+        if self.noise_std is None:
+            mean, std = np.array(_call(self.heads, "predict", Z, self.n_jobs, return_std=True)).swapaxes(0, 1)
+            return mean, std
+        mean = np.array(_call(self.heads, "predict", Z, self.n_jobs))
+        return mean, np.full(mean.shape, self.noise_std)
+
+
+def fit_classifiers(head: Any, Z: Array, y: NDArray[Any], params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> ClassifierClones:
+    """One clone of the head for each of S sets of features of the same rows, Z [S, n, J]."""
+    return ClassifierClones(np.unique(y), _fit_clones(head, Z, y, params, n_jobs, verbose), n_jobs)
+
+
+def fit_regressors(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> RegressorClones:
+    """The same for regressors; and the noise, where the head does not tell it."""
+    heads = _fit_clones(head, Z, y, params, n_jobs, verbose)
+    if "return_std" in inspect.signature(head.predict).parameters:
+        return RegressorClones(heads, None, n_jobs)
+    return RegressorClones(heads, _held_out_noise(head, Z[:NOISE_DRAWS], y, params, n_jobs), n_jobs)
+
+
+def _fit_clones(head: Any, Z: Array, y: NDArray[Any], params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> list[Any]:
+    progress = Progress("heads", len(Z), enabled=verbose, unit="heads")
+    fitted = []
+    for one in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit)(clone(head), values, y, params) for values in Z):
+        fitted.append(one)
+        progress.advance(1)
+    progress.finish()
+    return fitted
+
+
+def _fit(head: Any, X: Array, y: NDArray[Any], params: Mapping[str, Any]) -> Any:
+    return head.fit(X, y, **params)
+
+
+def _call(heads: Sequence[Any], method: str, Z: Array, n_jobs: int | None, **options: Any) -> list[Any]:
+    """The method of each draw's head at each draw's features; on threads, since heads can be large."""
+    calls = (delayed(getattr(head, method))(values, **options) for head, values in zip(heads, Z, strict=True))
+    return Parallel(n_jobs=n_jobs, prefer="threads")(calls)
+
+
+def _held_out_noise(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_jobs: int | None) -> float:
+    """Root mean square of the residuals at rows that a head was not trained on, over folds and draws."""
+    folds = _folds_by_content(Z[0])
+    if folds.max() == 0:
+        raise ValueError(
+            f"n_samples=1: a single labeled row does not tell the noise around the predictions of {type(head).__name__}. Label more rows."
+        )
+    squares = np.zeros(len(y))
+    for fold in np.unique(folds):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        some = _check_method_params(y, dict(params), indices=train)
+        heads = _fit_clones(head, Z[:, train], y[train], some, n_jobs, verbose=False)
+        squares[test] = ((np.array(_call(heads, "predict", Z[:, test], n_jobs)) - y[test]) ** 2).mean(axis=0)
+    return float(np.sqrt(np.average(squares, weights=params.get("sample_weight"))))
+
+
+def _folds_by_content(X: Array) -> NDArray[np.intp]:
+    """A fold for each row, whatever their order; copies of a row share theirs. [n]"""
+    distinct, place = np.unique(X, axis=0, return_inverse=True)
+    rank = np.argsort(np.argsort(random_phases(distinct, seed=0)))
+    return rank[place] % NOISE_FOLDS

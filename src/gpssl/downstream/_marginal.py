@@ -1,0 +1,222 @@
+"""What classifier and regressor share: a representation, draws of its functions, and the features of rows for each draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import _check_method_params, _num_samples, check_consistent_length, has_fit_parameter, indexable
+
+from .._runtime.callbacks import CallbackSupport, Task
+from .._validation import check_number, check_weights
+from ..core._checked_rows import told_already, warn_outside_training
+from ..data._arrays import row_blocks
+from ..data._labels import LabeledRows
+from ..data._opening import is_lazy
+from ..estimator import GPSSL
+
+Array = NDArray[np.float64]
+
+PREDICTION_ROWS = 1024
+"""Rows whose features are held for all draws at a time."""
+
+
+class Uncertainty(NamedTuple):
+    """The uncertainty of predictions and its two parts: total = head + representation. [n] each"""
+
+    total: Array
+    head: Array
+    """What is left open when the representation is known: noise in the labels and, for a Bayesian head, its weights."""
+    representation: Array
+    """What is left open by not knowing the representation."""
+
+
+class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
+    """Fits the representation, draws its functions, and evaluates them."""
+
+    def __init__(
+        self,
+        representation: Any = None,
+        head: Any = None,
+        *,
+        n_draws: int | None = 100,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.representation = representation
+        self.head = head
+        self.n_draws = n_draws
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Steps of fitting
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        labels: LabeledRows,
+        sample_weight: Any,
+        params: Mapping[str, Any],
+        fit_clones: Callable[..., Any],
+        task: Task,
+    ) -> None:
+        """Representation from all rows, heads from the labeled ones: all draws at once where the head can, in clones where it cannot."""
+        X, head = as_indexable(X, y), self._head()
+        shared = self._share_params(X, labels.rows, head, sample_weight, params)
+        values = labels.values[np.isin(labels.rows, shared.labeled)]
+        self._check_labels(values)
+        Z = self._fit_representation(X, shared.labeled, shared.representation, task)
+        head = self._seeded_head(head)
+        with task.subtask("heads"):
+            if hasattr(head, "fit_draws"):
+                self.heads_ = head.fit_draws(Z, values, **shared.head)
+            else:
+                self.heads_ = fit_clones(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
+        self.n_labeled_ = len(values)
+
+    def _head(self) -> Any:
+        raise NotImplementedError
+
+    def _check_labels(self, values: NDArray[Any]) -> None:
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        if self.n_draws is not None:
+            check_number("n_draws", self.n_draws, Integral, at_least=1, otherwise="or None for the mean representation")
+        needed = "transform" if self.n_draws is None else "draw_functions"
+        if not hasattr(self._representation(), needed):
+            raise TypeError(
+                f"The representation {type(self.representation).__name__} has no {needed}. Pass GPSSL() or another estimator that has it; "
+                "steps before it, such as a scaler, go into a pipeline around this estimator."
+            )
+
+    def _representation(self) -> Any:
+        return GPSSL() if self.representation is None else self.representation
+
+    def _fit_representation(self, X: Any, labeled: NDArray[np.intp], params: Mapping[str, Any], task: Task) -> Array:
+        """Fit the representation to all rows, and evaluate it at the labeled ones. [S, n labeled, J]"""
+        random_state = None if self.random_state is None else check_random_state(self.random_state)
+        representation = seeded(clone(self._representation()), random_state)
+        with task.fit_of(representation, "representation"):
+            self.representation_ = representation.fit(X, None, **params)
+        for name in ("functions_", "n_features_in_", "feature_names_in_", "card_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.representation_, name):
+                setattr(self, name, getattr(self.representation_, name))
+        if self.n_draws is None:
+            return self._represent(_safe_indexing(X, labeled))
+        seed = None if random_state is None else random_state.randint(2**31 - 1)
+        self.functions_ = self.representation_.draw_functions(int(self.n_draws), random_state=seed)
+        # At the labeled rows jointly: each function trains its head there, and new rows are drawn given these.
+        Z = self.functions_(_safe_indexing(X, labeled))
+        if hasattr(self.functions_, "settle"):
+            self.functions_.settle()
+        return Z
+
+    def _seeded_head(self, head: Any) -> Any:
+        """A clone of the head, with a seed where it has none: all draws' heads start alike."""
+        return seeded(clone(head), None if self.random_state is None else check_random_state(self.random_state))
+
+    def _share_params(self, X: Any, labeled: NDArray[np.intp], head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
+        """Weights and other metadata for the representation (all rows) and the head (labeled rows of positive weight)."""
+        weights = {} if sample_weight is None else {"sample_weight": check_weights(sample_weight, _num_samples(X))}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **weights, **params)
+            for_representation, for_head = dict(routed.representation.fit), dict(routed.head.fit)
+        else:
+            frozen = isinstance(self.representation, FrozenEstimator)
+            for estimator in ([head] if frozen else [head, self._representation()]) if weights else []:
+                _check_takes_weights(estimator)
+            for_representation, for_head = {} if frozen else weights, {**weights, **params}
+        if for_head.get("sample_weight") is not None:
+            labeled = labeled[np.asarray(for_head["sample_weight"])[labeled] > 0]
+        return SharedParams(for_representation, _check_method_params(X, for_head, indices=labeled), labeled)
+
+    # Features of rows
+
+    def _represent(self, X: Any) -> Array:
+        """The features of rows, for each draw. [S, n, J]"""
+        if self.n_draws is None:
+            return np.asarray(self.representation_.transform(X), dtype=np.float64)[None]
+        # A prediction should depend on its row alone, not on what else is asked and when.
+        evaluate = getattr(self.functions_, "one_row_at_a_time", self.functions_)
+        return evaluate(X)
+
+    def _represent_in_blocks(self, X: Any) -> Iterator[Array]:
+        """The features of consecutive blocks of rows. [S, n block, J] each"""
+        X = in_memory(X)
+        n_rows = _num_samples(X)
+        warn_outside_training(self, X)
+        for block in row_blocks(n_rows, PREDICTION_ROWS) if n_rows > PREDICTION_ROWS else [None]:
+            with told_already():
+                features = self._represent(X if block is None else _safe_indexing(X, block))
+            yield features
+
+    # scikit-learn's protocol
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Which metadata go to the representation and which to the head."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__)
+        return router.add(representation=self._representation(), method_mapping=mapping).add(head=self._head(), method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._representation()).input_tags
+        return tags
+
+
+class SharedParams(NamedTuple):
+    """Who gets what at `fit`."""
+
+    representation: dict[str, Any]
+    head: dict[str, Any]
+    labeled: NDArray[np.intp]
+    """The labeled rows that train the head."""
+
+
+def as_indexable(X: Any, y: Any) -> Any:
+    """Rows that can be indexed, as many as labels."""
+    X = in_memory(X)
+    check_consistent_length(X, y)
+    return X
+
+
+def in_memory(X: Any) -> Any:
+    """Rows that can be indexed; for files, Dask and the like, what to do."""
+    if is_lazy(X) and not isinstance(X, np.memmap):
+        raise TypeError(
+            f"Heads need rows in memory, got {type(X).__name__}. Fit the representation to all rows, ssl = GPSSL().fit(X), then the heads "
+            "to the labeled ones, with sklearn.frozen.FrozenEstimator(ssl) as representation; predict batch by batch."
+        )
+    (X,) = indexable(X)
+    return X
+
+
+def _check_takes_weights(estimator: Any) -> None:
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"{type(estimator).__name__} takes no sample_weight in fit. Leave the weights out, or enable metadata routing and say who "
+            "should get them (sklearn.set_config(enable_metadata_routing=True), then set_fit_request)."
+        )
+
+
+def seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
+    """With a random state, all parameters of this name that are None are set from it, so that one seed makes all reproducible."""
+    if random_state is not None:
+        names = sorted(name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state"))
+        unset = [name for name in names if estimator.get_params()[name] is None]
+        estimator.set_params(**{name: int(random_state.randint(2**31 - 1)) for name in unset})
+    return estimator

@@ -1,0 +1,156 @@
+"""Regression on a representation whose uncertainty is carried into means, standard deviations and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from sklearn.base import RegressorMixin, is_classifier
+from sklearn.metrics import r2_score
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from .._runtime.callbacks import fitting
+from .._validation import unchanged_on_failure
+from ..data._labels import find_targets
+from ._clones import fit_regressors
+from ._linear import BayesianLinearRegression
+from ._marginal import Marginalized, Uncertainty
+
+Array = NDArray[np.float64]
+
+BISECTIONS = 45
+
+
+class MarginalizedRegressor(RegressorMixin, Marginalized):
+    """A regressor on top of a representation, marginalized over the representation's posterior.
+
+    Each of S draws is one function with a head of its own, which predicts N(μ_s(x), σ_s²(x)). The prediction is their mixture:
+
+        p(y | x) = (1/S) Σ_s N(y; μ_s(x), σ_s²(x)),   Var y = (1/S) Σ_s σ_s² + Var_s μ_s      (law of total variance)
+
+    With `n_draws=None` there is one head, on the posterior mean. NaN marks rows without a target: they train the representation only.
+
+    Parameters
+    ----------
+    representation
+        An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. One that was
+        fitted before, to other unlabeled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
+    head
+        Any regressor, by default `BayesianLinearRegression()`, which is trained for all draws at once. Of others each draw gets a clone;
+        where their `predict` does not return a standard deviation (which should include the noise, as `BayesianRidge`'s does), σ is the
+        root mean square of residuals at rows held out in five folds.
+    n_draws
+        S, or None for the mean representation.
+    n_jobs
+        Clones of a head are trained in so many jobs, as everywhere in scikit-learn.
+    random_state
+        Seed for the draws, and for the representation and the head where they have none of their own. Without it, the draws are
+        the representation's own.
+    verbose
+        Whether to report progress on clones.
+
+    Attributes
+    ----------
+    representation_
+        The fitted representation.
+    functions_
+        The drawn functions, where there are any.
+    heads_
+        All draws' heads.
+    n_labeled_
+        Rows that trained the heads.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from gpssl import GPSSL, MarginalizedRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 100, y, np.nan)
+    >>> reg = MarginalizedRegressor(GPSSL(5), random_state=0).fit(X, few)
+    >>> reg.predict(X).shape, reg.predict_std(X).shape, reg.predict_interval(X, coverage=0.9).shape
+    ((442,), (442,), (442, 2))
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MarginalizedRegressor:
+        """Fit the representation to all rows and the heads to those with a target.
+
+        Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
+        requested them.
+        """
+        with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self):
+            self._check_parameters()
+            self._fit(X, y, find_targets(y), sample_weight, params, fit_regressors, task)
+        return self
+
+    def _check_labels(self, values: NDArray[Any]) -> None:
+        if len(values) == 0:
+            raise ValueError("All rows with a target have weight zero. Give some of them a positive weight.")
+
+    def predict_draws(self, X: Any) -> tuple[Array, Array]:
+        """Each draw's mean and standard deviation, μ_s and σ_s: the components of the mixture. [S, n] each"""
+        check_is_fitted(self)
+        parts = [self.heads_.predict_normal(Z) for Z in self._represent_in_blocks(X)]
+        return np.concatenate([mean for mean, _ in parts], axis=1), np.concatenate([std for _, std in parts], axis=1)
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the target. [n]"""
+        return self._reduced(X, lambda mean, _: mean.mean(axis=0))
+
+    def predict_std(self, X: Any) -> Array:
+        """Standard deviation of the target, noise included, by the law of total variance. [n]"""
+        return np.sqrt(self.predict_uncertainty(X).total)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """Variance of the target and its two parts: head (1/S) Σ_s σ_s², representation Var_s μ_s. [n] each"""
+        head, representation = self._reduced(X, lambda mean, std: np.column_stack([(std**2).mean(axis=0), mean.var(axis=0)])).T
+        return Uncertainty(head + representation, head, representation)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Lower and upper end of the central interval that holds the target with this probability: quantiles of the mixture. [n, 2]"""
+        if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+            raise ValueError(f"coverage must be a share between 0 and 1, such as 0.9, got {coverage!r}.")
+        levels = ((1 - coverage) / 2, (1 + coverage) / 2)
+        return self._reduced(X, lambda mean, std: np.column_stack([_mixture_quantile(mean, std, level) for level in levels]))
+
+    def _reduced(self, X: Any, reduce: Callable[[Array, Array], Array]) -> Array:
+        """A function of means and standard deviations of all draws [S, n], block by block of rows. [n, …]"""
+        check_is_fitted(self)
+        return np.concatenate([reduce(*self.heads_.predict_normal(Z)) for Z in self._represent_in_blocks(X)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², at the rows that have a target."""
+        check_consistent_length(X, y, sample_weight)
+        targets = find_targets(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[targets.rows]
+        return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
+
+    def _head(self) -> Any:
+        head = BayesianLinearRegression() if self.head is None else self.head
+        if is_classifier(head):
+            raise TypeError(f"The head {type(head).__name__} is a classifier: pass a regressor, or use MarginalizedClassifier.")
+        return head
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # The tag is about a table with one informative column among ten of equal size, which no representation of fewer dimensions that was
+        # learned without targets has a reason to keep.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def _mixture_quantile(mean: Array, std: Array, probability: float) -> Array:
+    """The quantile of (1/S) Σ_s N(mean_s, std_s²) for each column, by bisection. [n]"""
+    low, high = (mean - 10 * std).min(axis=0), (mean + 10 * std).max(axis=0)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        below = ndtr((middle - mean) / std).mean(axis=0) < probability
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2

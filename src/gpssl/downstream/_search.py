@@ -1,0 +1,268 @@
+"""Hyper-parameters of the representation from validation labels, with one pass over the data for each kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._runtime.callbacks import CallbackSupport, fitting
+from .._validation import check_number, unchanged_on_failure
+from ..data._labels import LabeledRows, find_class_labels, find_targets
+from ..estimator import GPSSL, REFITTABLE, kernel_of
+from ..kernels.vectors import NeighborRBF
+from ._classifier import MarginalizedClassifier
+from ._marginal import Marginalized, SharedParams, Uncertainty, as_indexable, seeded
+from ._trials import Candidate, Split, Trials
+
+Array = NDArray[np.float64]
+
+PAPER_FOLDS = 5
+"""The paper holds out 20 % of the labeled rows, which is the first of five folds."""
+
+NEIGHBORHOODS = (5, 10, 20)
+TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1, 1.0)
+
+
+class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
+    """Chooses the parameters of the representation by the likelihood of held-out labels.
+
+    As in the paper: the representation learns from all rows, without labels; the head is trained on 80 % of the labeled rows and scored
+    on the other 20 %, by the mean log-likelihood of their labels. With `cv=k`, each of k folds is held out in turn. The moments of the rows
+    are computed once for each kernel; the candidates that differ in temperature, number of components and weights share them. Many
+    candidates are first compared after a few steps of inference (`Variational(precise=False)`), and the best tenth then in full.
+
+    Parameters
+    ----------
+    estimator
+        A `MarginalizedClassifier` or `MarginalizedRegressor` over `GPSSL`; by default the former.
+    grid
+        What to try: lists of values by name of a parameter of the representation, or a list of such dictionaries, as for scikit-learn's
+        `ParameterGrid`. For example `{"kernel": [NeighborRBF(5), NeighborRBF(20)], "temperature": ["auto", 1.0], "n_components": [2, 5]}`.
+        By default neighborhoods of 5, 10 and 20 (unless the representation has a kernel of another kind) and four temperatures.
+    cv
+        None for the paper's 80 % and 20 %, a number of folds, or one of scikit-learn's splitters. Folds are dealt within classes, and the
+        only row of a class is never held out.
+    random_state
+        Seed for the split, and for the estimator where it has none of its own.
+    verbose
+        Whether to show progress.
+
+    Attributes
+    ----------
+    best_estimator_
+        The estimator with the best parameters, fitted to all rows and all labels.
+    best_params_, best_score_, best_index_
+        The parameters, their mean log-likelihood, and their place in `cv_results_`.
+    cv_results_
+        Columns of the table of all candidates, as in `GridSearchCV`; `pandas.DataFrame(search.cv_results_)` shows it. "precise" says which
+        were scored in full; they rank first. "warning" has what a candidate had to say, "error" why it failed.
+    n_splits_
+        Number of splits.
+    classes_
+        For classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpssl import MarginalizedClassifier
+    >>> from gpssl.downstream import RepresentationSearch
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 60, y, -1)
+    >>> search = RepresentationSearch(MarginalizedClassifier(), {"temperature": ["auto", 1.0], "n_components": [2, 5]}, random_state=0)
+    >>> len(search.fit(X, few).cv_results_["params"])
+    4
+    """
+
+    def __init__(
+        self, estimator: Any = None, grid: Any = None, *, cv: Any = None, random_state: Any = None, verbose: bool | int = False
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.cv = cv
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, **params: Any) -> RepresentationSearch:
+        """Try all candidates, and fit the best to all rows; `params` go to the estimator's `fit`."""
+        with fitting(self, 2, X, y, params.get("sample_weight")) as task, unchanged_on_failure(self):
+            estimator = self._seeded_estimator()
+            candidates = list(self._candidates(estimator.representation))
+            X = as_indexable(X, y)
+            labels, shared = _share_labels(estimator, X, y, params)
+            splits = self._splits(X, labels, stratify=is_classifier(estimator))
+            trials = Trials(estimator, candidates, X, labels, splits, shared)
+            with task.steps("candidates", "candidate", trials.n_trials) as steps:
+                trials.run(verbose=bool(self.verbose), listener=steps.listener)
+            self.n_splits_, self.cv_results_, self.best_index_ = len(splits), trials.table(), trials.best()
+            self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+            self.best_params_ = self.cv_results_["params"][self.best_index_]
+            best = _with_representation(estimator, self.best_params_)
+            with task.fit_of(best, "best estimator"):
+                self.best_estimator_ = best.fit(X, y, **params)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What the best estimator predicts. [n]"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @available_if(lambda self: is_classifier(self._estimator()))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """The best estimator's probabilities. [n, K]"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The best estimator's score: accuracy or R², at the rows with a label."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y, sample_weight)
+
+    @available_if(lambda self: hasattr(self._estimator(), "predict_proba_std"))  # type: ignore[untyped-decorator]
+    def predict_proba_std(self, X: Any) -> Array:
+        """The standard deviation of the best estimator's probabilities. [n, K]"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba_std(X)
+
+    @available_if(lambda self: hasattr(self._estimator(), "predict_std"))  # type: ignore[untyped-decorator]
+    def predict_std(self, X: Any) -> Array:
+        """The standard deviation of the target. [n]"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_std(X)
+
+    @available_if(lambda self: hasattr(self._estimator(), "predict_interval"))  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """The best estimator's intervals. [n, 2]"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_interval(X, coverage)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """The best estimator's uncertainty and its two parts. [n] each"""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_uncertainty(X)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """All metadata go to the estimator."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=type(self).__name__).add(estimator=self._estimator(), method_mapping=mapping)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The class labels."""
+        return self.best_estimator_.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """As everywhere in scikit-learn."""
+        return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """As everywhere in scikit-learn."""
+        return self.best_estimator_.feature_names_in_
+
+    def _estimator(self) -> Any:
+        return MarginalizedClassifier() if self.estimator is None else self.estimator
+
+    def _seeded_estimator(self) -> Any:
+        """A clone with the representation spelled out and a seed: candidates should differ by their parameters alone."""
+        if not isinstance(self._estimator(), Marginalized):
+            raise TypeError(
+                f"The estimator must be a MarginalizedClassifier or MarginalizedRegressor, got {type(self._estimator()).__name__}. Pass it "
+                "as their head, or use GridSearchCV."
+            )
+        estimator = clone(self._estimator())
+        representation = GPSSL() if estimator.representation is None else estimator.representation
+        if isinstance(representation, FrozenEstimator) or not hasattr(representation, "refit"):
+            raise TypeError(
+                f"Candidates share the moments of a GPSSL; {type(representation).__name__} has none. Use GridSearchCV for other "
+                "representations, and refit for one that is already fitted."
+            )
+        if estimator.random_state is None:
+            estimator.set_params(random_state=check_random_state(self.random_state).randint(2**31 - 1))
+        return estimator.set_params(representation=seeded(clone(representation), check_random_state(estimator.random_state)))
+
+    def _candidates(self, representation: GPSSL) -> Iterator[Candidate]:
+        grid = default_grid(representation) if self.grid is None else self.grid
+        known = representation.get_params(deep=False)
+        for params in ParameterGrid(grid):
+            unknown = sorted(set(params) - set(known))
+            if unknown:
+                raise ValueError(
+                    f"{type(representation).__name__} has no parameter {', '.join(unknown)}, but {', '.join(known)}. Names have "
+                    'no prefix here, and a neighborhood is a parameter of the kernel: {"kernel": [NeighborRBF(5), NeighborRBF(10)]}.'
+                )
+            yield Candidate(
+                {name: value for name, value in params.items() if name not in REFITTABLE},
+                {name: value for name, value in params.items() if name in REFITTABLE},
+            )
+
+    def _splits(self, X: Any, labels: LabeledRows, *, stratify: bool) -> list[Split]:
+        """Places among the labeled rows: to train the head, and to score it."""
+        if hasattr(self.cv, "split") and not isinstance(self.cv, str):
+            return list(self.cv.split(_safe_indexing(X, labels.rows), labels.values))
+        if self.cv is not None:
+            check_number("cv", self.cv, Integral, at_least=2, otherwise="folds, a splitter, or None for a single split")
+        n_folds = PAPER_FOLDS if self.cv is None else int(self.cv)
+        folds = deal_folds(labels.values if stratify else np.zeros(len(labels.values)), n_folds, check_random_state(self.random_state))
+        places = np.arange(len(folds))
+        splits = [(places[folds != fold], places[folds == fold]) for fold in range(1 if self.cv is None else n_folds)]
+        splits = [split for split in splits if len(split[1]) > 0]
+        if not splits:
+            raise ValueError(
+                f"n_samples={len(folds)} labeled rows are too few to hold some out: some class needs two. Label more rows, or choose "
+                "the parameters by hand."
+            )
+        return splits
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._estimator())
+        tags.estimator_type, tags.input_tags, tags.target_tags = inner.estimator_type, inner.input_tags, inner.target_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        return tags
+
+
+def default_grid(representation: GPSSL) -> dict[str, list[Any]]:
+    """The paper's neighborhoods for tables, if lengthscales come from neighborhoods, and temperatures from 1/N to 1."""
+    kernel = kernel_of(representation.kernel)
+    kernels = [clone(kernel).set_params(neighborhood=size) for size in NEIGHBORHOODS] if isinstance(kernel, NeighborRBF) else [kernel]
+    return {"kernel": kernels, "temperature": list(TEMPERATURES)}
+
+
+def deal_folds(classes: NDArray[Any], n_folds: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
+    """The fold of each row; −1 for the only row of a class, which is never held out. [n]
+
+    The rows of each class are shuffled and dealt in turn, on from where the class before ended.
+    """
+    folds = np.full(len(classes), -1, dtype=np.intp)
+    next_fold = 0
+    for label in np.unique(classes):
+        members = np.flatnonzero(classes == label)
+        if len(members) > 1:
+            folds[random_state.permutation(members)] = (next_fold + np.arange(len(members))) % n_folds
+            next_fold += len(members)
+    return folds
+
+
+def _with_representation(estimator: Any, params: Mapping[str, Any]) -> Any:
+    return clone(estimator).set_params(representation=clone(estimator.representation).set_params(**params))
+
+
+def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[LabeledRows, SharedParams]:
+    """The labeled rows of positive weight, and what goes to the representation and to the heads."""
+    labels = (find_class_labels if is_classifier(estimator) else find_targets)(y)
+    others = {name: value for name, value in params.items() if name != "sample_weight"}
+    shared = estimator._share_params(X, labels.rows, estimator._head(), params.get("sample_weight"), others)
+    return LabeledRows(shared.labeled, labels.values[np.isin(labels.rows, shared.labeled)]), shared

@@ -1,0 +1,197 @@
+"""The mode of the generalized posterior, in closed form: one function instead of a distribution."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from sklearn.base import BaseEstimator
+
+from .._runtime.callbacks import SILENT, Task
+from ..core._moments import Spectrum
+from ..core._objective import EPSILON, TARGET, Objective, represented_covariance
+from ..core._weights import PointWeights
+
+Array = NDArray[np.float64]
+
+ADVANTAGE = 0.01
+"""Dimensions share directions only where that is better by one per cent; otherwise each keeps its own, which is easier to read."""
+LEAST_COVARIANCE_WEIGHT = 1e-9
+NEARLY = 0.8
+TIE = 1e-12
+
+
+class Arrangement(NamedTuple):
+    """Weights v_ja = R_ja t_a: how the dimensions are made of the n leading directions. Beyond those the weights are zero."""
+
+    mixing: Array
+    """R [J, n]"""
+    scale: Array
+    """t [n]"""
+
+    def weights(self, n_directions: int) -> Array:
+        """v [J, n_directions]"""
+        weights = np.zeros((len(self.mixing), n_directions))
+        weights[:, : len(self.scale)] = self.mixing * self.scale
+        return weights
+
+
+class ModeReport(NamedTuple):
+    """Which of the two arrangements has the higher density."""
+
+    arrangement: str
+    """ "spectral" or "shared"."""
+
+
+class Mode(BaseEstimator):
+    """Minimizes ℓ(C(v)) + τ/2 |v|², the negative log density of the generalized posterior times τ.
+
+    There are two arrangements, both in closed form: each dimension along a direction of its own (`spectral_mode`), or all
+    dimensions sharing the leading directions (`shared_mode`), which is kept if it is better by one per cent.
+    """
+
+    def infer(
+        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False, task: Task = SILENT
+    ) -> tuple[PointWeights, float, ModeReport]:
+        """The mode, the objective there, and its arrangement. Needs no draws, so the seed is not used."""
+        spectrum = replace(spectrum, tail_sum=0.0, tail_sum_of_squares=0.0)  # at the mode the tail is zero
+        name, arrangement = "spectral", spectral_mode(spectrum, objective, n_components)
+        if sharing_pays(spectrum, objective, n_components):
+            name, arrangement = "shared", shared_mode(spectrum, objective, n_components)
+        weights = with_fixed_signs(arrangement.weights(spectrum.rank), spectrum.eigenvalues)
+        value = _negative_log_density(weights, spectrum, objective)
+        unused = len(spectrum.basis) - spectrum.rank
+        return PointWeights(np.pad(weights, ((0, 0), (0, unused)))), value, ModeReport(name)
+
+
+def sharing_pays(spectrum: Spectrum, objective: Objective, n_components: int) -> bool:
+    """Whether the mode is better by one per cent where the dimensions share directions.
+
+    Where dimensions outnumber directions they share in any case, and the spectral arrangement is no minimum, only a way to share.
+    """
+    spectral, shared = (
+        _negative_log_density(mode(spectrum, objective, n_components).weights(spectrum.rank), spectrum, objective)
+        for mode in (spectral_mode, shared_mode)
+    )
+    return shared < spectral - ADVANTAGE * abs(spectral)
+
+
+def own_directions(spectrum: Spectrum, n_components: int) -> Array:
+    """R for dimension j along direction j; where directions are too few, dimensions double up. [J, min(J, r)]"""
+    n_directions = min(n_components, spectrum.rank)
+    return np.eye(n_directions)[np.arange(n_components) % n_directions]
+
+
+def spectral_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> Arrangement:
+    """The mode among v_j = μ_j e_j, dimension j along direction j, for as many directions as dimensions.
+
+    With q = sqrt(λ μ² + c), c = ρ + tail + ε, dimension j contributes (c_V/J) max(0, γ − q) + τ (q² − c) / 2λ, which is least at
+
+        q = c_V λ / (J τ), or the nearer of √c and γ if that lies outside of [√c, γ].
+    """
+    mixing = own_directions(spectrum, n_components)
+    eigenvalues = spectrum.eigenvalues[: mixing.shape[1]]
+    constant = _constant(spectrum)
+    unbounded = objective.variance_weight * eigenvalues / (n_components * objective.temperature)
+    deviation = np.maximum(np.minimum(unbounded, TARGET), np.sqrt(constant))
+    return Arrangement(mixing, np.sqrt((deviation**2 - constant).clip(0) / eigenvalues))
+
+
+def shared_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> Arrangement:
+    """The mode among functions whose dimensions all have the same variance d.
+
+    Let e_a be the eigenvalues of the covariance C of the representations, without the constant c. With C_jj = d for all j,
+
+        ℓ_var = γ − sqrt(d + c)      ℓ_cov = (Σ e² − J d²) / J      |v|² ≥ Σ e/λ      Σ e = J d
+
+    with equality where v = R E^½ Λ^(−½) for an orthogonal R. So R does not matter beyond making the diagonal equal (`equalizing`),
+    and the rest is water-filling: at a given d the minimum over e has e_a = max(0, ν − p_a) / c_C with the price p_a = Jτ/4λ_a and
+    a level ν. The derivative with respect to d increases with d, so that its zero, or else one of the ends, is the minimum:
+
+        −c_V / (2 sqrt(d + c)) + 2 (ν(d) − c_C d) = 0      or      d = γ² − c      or      d = 0
+    """
+    n_directions = min(n_components, spectrum.rank)
+    eigenvalues = spectrum.eigenvalues[:n_directions]
+    prices = n_components * objective.temperature / (4 * eigenvalues)
+    # Without a covariance loss all dimensions would take the first direction, which a tiny one says without a division by zero.
+    covariance_weight = max(objective.covariance_weight, LEAST_COVARIANCE_WEIGHT * float(prices[0]))
+    constant = _constant(spectrum)
+
+    def slope(variance: float) -> float:
+        level = _water_level(prices, covariance_weight * n_components * variance)
+        return 2 * (level - covariance_weight * variance) - objective.variance_weight / (2 * np.sqrt(variance + constant))
+
+    variance = largest = max(0.0, TARGET**2 - constant)
+    if slope(largest) > 0:
+        variance = brentq(slope, 0.0, largest, xtol=1e-15, rtol=1e-14) if slope(0.0) < 0 else 0.0
+    level = _water_level(prices, covariance_weight * n_components * variance)
+    energies = np.maximum(0.0, level - prices)
+    energies *= n_components * variance / max(float(energies.sum()), np.finfo(float).tiny)
+    mixing = equalizing(np.pad(energies, (0, n_components - n_directions)))[:, :n_directions]
+    return Arrangement(mixing, np.sqrt(energies / eigenvalues))
+
+
+def _water_level(prices: Array, amount: float) -> float:
+    """ν with Σ max(0, ν − p_a) = amount, for rising prices p."""
+    levels = (amount + np.cumsum(prices)) / np.arange(1, len(prices) + 1)
+    n_used = max(1, int((levels > prices).sum()))
+    return float(levels[n_used - 1])
+
+
+def equalizing(eigenvalues: Array) -> Array:
+    """An orthogonal R for which all diagonal entries of R diag(eigenvalues) Rᵀ are equal (Schur and Horn). [J, J]
+
+    `eigenvalues` fall. A rotation of one row above the mean and one below brings one of the two to the mean; the other takes
+    what is left. Rows that wait have met no other that waits, so their block of the matrix is still diagonal.
+    """
+    target = float(eigenvalues.mean())
+    diagonal = eigenvalues.copy()
+    rotation = np.eye(len(diagonal))
+    high, low = 0, len(diagonal) - 1
+    while high < low:
+        above, below = max(diagonal[high] - target, 0.0), max(target - diagonal[low], 0.0)
+        if above + below > TIE * target:
+            # cos²·above = sin²·below makes the row `high` equal to the target.
+            cosine, sine = np.sqrt(below / (above + below)), np.sqrt(above / (above + below))
+            left = diagonal[high] + diagonal[low] - target
+            turned = cosine * rotation[high] + sine * rotation[low]
+            waiting = cosine * rotation[low] - sine * rotation[high]
+        else:
+            left, turned, waiting = target, rotation[high], rotation[low]
+        # Where both are at the target, as the last two always are, a rounding error must not decide on their order.
+        if left > target * (1 + TIE) and high + 1 < low:
+            rotation[low], rotation[high], diagonal[high] = turned, waiting, left
+            low -= 1
+        else:
+            rotation[high], rotation[low], diagonal[low] = turned, waiting, left
+            high += 1
+    return rotation
+
+
+def leading_directions(mean: Array, eigenvalues: Array) -> NDArray[np.intp]:
+    """For each dimension the first direction that contributes nearly as much as any. [J]
+
+    Not the largest contribution: where directions are shared two may be equal, and a rounding error would decide.
+    """
+    contributions = mean**2 * eigenvalues
+    return np.argmax(contributions >= NEARLY * contributions.max(axis=1, keepdims=True), axis=1)
+
+
+def with_fixed_signs(mean: Array, eigenvalues: Array) -> Array:
+    """Each dimension with the sign that makes its leading direction positive; the objective does not tell the two apart."""
+    leading = np.take_along_axis(mean, leading_directions(mean, eigenvalues)[:, None], axis=1)
+    return mean * np.where(leading < 0, -1.0, 1.0)
+
+
+def _constant(spectrum: Spectrum) -> float:
+    """c: the part of C_jj + ε that the leading directions do not decide."""
+    return spectrum.residual + spectrum.tail_sum + EPSILON
+
+
+def _negative_log_density(weights: Array, spectrum: Spectrum, objective: Objective) -> float:
+    """ℓ(C(v)) + τ/2 |v|²."""
+    loss = float(objective.loss(represented_covariance(weights, spectrum)))
+    return loss + objective.temperature * PointWeights(weights).divergence()

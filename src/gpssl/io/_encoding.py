@@ -1,0 +1,333 @@
+"""Objects as JSON and arrays, and back. Which objects there may be is said in `registry.py`; nothing else comes out of a file.
+
+| in Python                     | in JSON                                         |
+|-------------------------------|-------------------------------------------------|
+| None, booleans, whole numbers, text | as they are                               |
+| floats                        | with all digits; `{"float": "nan"}`, "inf", "-inf" |
+| lists                         | lists                                           |
+| tuples, dictionaries, slices  | `{"tuple": […]}`, `{"dict": [[key, value], …]}`, `{"slice": […]}` |
+| NumPy's scalars               | `{"scalar": value, "dtype": "<f8"}`             |
+| NumPy's types                 | `{"type": "float64"}`                           |
+| arrays                        | `{"array": "arrays/3.npy"}`                     |
+| arrays of objects             | `{"objects": […], "shape": […]}`                |
+| objects                       | `{"object": its name, "number": n, "state": {…}}` and, when met again, `{"same": n}` |
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._archive import ARRAY_KINDS, ModelFileError
+
+FITTED = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*_", re.ASCII)
+"""What scikit-learn calls attributes that `fit` has set."""
+
+Shapes = Mapping[str, str]
+"""Of arrays among the parts, such as {"points": "M …", "factor": "M M"}: equal letters are equal sizes, … is any number of them."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a class becomes in a file."""
+
+    kind: type
+    take_apart: Callable[[Any], dict[str, Any]]
+    put_together: Callable[[dict[str, Any]], Any]
+
+
+def by_parameters(kind: type) -> Form:
+    """An object that is what it was constructed with: kernels, methods of inference, estimators before `fit`."""
+
+    def put_together(parts: dict[str, Any]) -> Any:
+        check_names(kind, parts, signature(kind).parameters)
+        return kind(**parts)
+
+    return Form(kind, lambda value: dict(value.get_params(deep=False)), put_together)
+
+
+def by_fields(kind: type, shapes: Shapes | None = None) -> Form:
+    """A dataclass or a named tuple."""
+    names = list(signature(kind).parameters)
+
+    def put_together(parts: dict[str, Any]) -> Any:
+        check_names(kind, parts, names, all_of_them=True)
+        check_shapes(kind, parts, shapes or {})
+        return kind(**parts)
+
+    return Form(kind, lambda value: {name: getattr(value, name) for name in names}, put_together)
+
+
+def by_fit(kind: type, attributes: Iterable[str], stored_as: Mapping[str, str] | None = None) -> Form:
+    """An estimator: its parameters and, if it is fitted, these attributes.
+
+    In the file, private attributes have no underscore before them, and those in `stored_as` have the name given there.
+    """
+    named = {(stored_as or {}).get(name, name.lstrip("_")): name for name in attributes}
+
+    def take_apart(value: Any) -> dict[str, Any]:
+        fitted = {part: vars(value)[name] for part, name in named.items() if name in vars(value)}
+        return {"parameters": dict(value.get_params(deep=False)), "fitted": fitted}
+
+    def put_together(parts: dict[str, Any]) -> Any:
+        estimator = constructed(kind, parts)
+        check_names(kind, parts["fitted"], named)
+        for part, content in parts["fitted"].items():
+            setattr(estimator, named[part], content)
+        return estimator
+
+    return Form(kind, take_apart, put_together)
+
+
+def by_scikit_learn(kind: type, private: Iterable[str] = ()) -> Form:
+    """An estimator of scikit-learn: its parameters, and whatever ends with an underscore as all do that `fit` sets."""
+    others = set(private)
+
+    def is_fitted(name: str) -> bool:
+        return name in others or FITTED.fullmatch(name) is not None
+
+    def take_apart(value: Any) -> dict[str, Any]:
+        parameters = dict(value.get_params(deep=False))
+        fitted = {name: content for name, content in vars(value).items() if is_fitted(name) and name not in parameters}
+        return {"parameters": parameters, "fitted": fitted}
+
+    def put_together(parts: dict[str, Any]) -> Any:
+        estimator = constructed(kind, parts)
+        check_names(kind, parts["fitted"], filter(is_fitted, parts["fitted"]))
+        vars(estimator).update(parts["fitted"])  # past properties, which only look up what is stored
+        return estimator
+
+    return Form(kind, take_apart, put_together)
+
+
+def constructed(kind: type, parts: dict[str, Any]) -> Any:
+    """The estimator before `fit`."""
+    check_names(kind, parts, ("parameters", "fitted"), all_of_them=True)
+    if not isinstance(parts["parameters"], dict) or not isinstance(parts["fitted"], dict):
+        raise ModelFileError(f"the parts of {kind.__name__} have no names")
+    check_names(kind, parts["parameters"], signature(kind).parameters)
+    return kind(**parts["parameters"])
+
+
+def check_names(kind: type, parts: Iterable[str], known: Iterable[str], *, all_of_them: bool = False) -> None:
+    """A sentence for a part that the class does not have."""
+    unknown, missing = set(parts) - set(known), set(known) - set(parts)
+    if unknown:
+        raise ModelFileError(
+            f"{kind.__name__} has no {', '.join(map(repr, sorted(unknown)))}; it may be from a newer version of gpssl or scikit-learn"
+        )
+    if missing and all_of_them:
+        raise ModelFileError(f"{kind.__name__} lacks {', '.join(map(repr, sorted(missing)))}")
+
+
+def check_shapes(kind: type, parts: Mapping[str, Any], shapes: Shapes) -> None:
+    """A sentence for arrays that do not fit each other."""
+    sizes: dict[str, int] = {"1": 1}
+    for name, text in shapes.items():
+        letters = text.split()
+        shape = parts[name].shape if isinstance(parts[name], np.ndarray) else ()
+        if letters[-1] == "…":
+            letters, shape = letters[:-1], shape[: len(letters) - 1]
+        if len(shape) != len(letters) or any(sizes.setdefault(letter, size) != size for letter, size in zip(letters, shape, strict=True)):
+            raise ModelFileError(f"{kind.__name__} has {name} of a shape that does not fit: {shape}, where [{text}] belongs")
+
+
+DEEPEST = 300
+"""Objects within lists within objects."""
+TYPES: dict[str, type] = {kind.__name__: kind for kind in (*np.sctypeDict.values(), np.number, np.integer, np.floating)}
+"""NumPy's types by name, which are parameters of vectorizers and of functions that select columns."""
+
+
+class Encoder:
+    """From objects to JSON; arrays are collected in `arrays`."""
+
+    def __init__(self, forms: Mapping[str, Form]) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self._forms = {form.kind: (name, form) for name, form in forms.items()}
+        self._names: dict[int, str] = {}
+        self._met: dict[int, tuple[int, Any]] = {}
+        self._path: list[str] = []
+
+    def encode(self, value: Any) -> Any:
+        """The value as JSON, or a sentence that says where it cannot be."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if type(value) in (list, tuple):
+            items = [self._within(f"[{place}]", item) for place, item in enumerate(value)]
+            return items if type(value) is list else {"tuple": items}
+        if type(value) is dict:
+            return {"dict": [[self.encode(key), self._within(_place(key), item)] for key, item in value.items()]}
+        if isinstance(value, np.generic | np.ndarray):
+            return self._encode_numpy(value)
+        return self._encode_other(value)
+
+    def _within(self, place: str, value: Any) -> Any:
+        self._path.append(place)
+        encoded = self.encode(value)
+        self._path.pop()
+        return encoded
+
+    def _encode_numpy(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype.kind == "O":
+            return {"objects": [self._within(f"[{place}]", cell) for place, cell in enumerate(value.ravel())], "shape": list(value.shape)}
+        if (
+            value.dtype.kind not in ARRAY_KINDS or value.dtype.itemsize == 0 or value.dtype.str[1:] == "f16"
+        ):  # long doubles differ between machines
+            raise self._refusal(f"an array of {value.dtype}")
+        if isinstance(value, np.generic):
+            if value.dtype.kind in "Mm":
+                raise self._refusal(f"a number of type {value.dtype}")
+            return {"scalar": self.encode(value.item()), "dtype": value.dtype.str}
+        name = self._names.setdefault(id(value), f"arrays/{len(self.arrays)}.npy")
+        self.arrays[name] = value
+        return {"array": name}
+
+    def _encode_other(self, value: Any) -> Any:
+        if isinstance(value, slice):
+            return {"slice": [self.encode(part) for part in (value.start, value.stop, value.step)]}
+        if isinstance(value, type) and issubclass(value, np.generic):
+            return {"type": value.__name__}
+        if id(value) in self._met:
+            return {"same": self._met[id(value)][0]}
+        if type(value) not in self._forms:
+            raise self._refusal(_name(value))
+        name, form = self._forms[type(value)]
+        try:
+            parts = form.take_apart(value)
+        except ModelFileError as error:
+            raise ModelFileError(f"{self._where()}: {error}") from error
+        state = {part: self._within("" if part in ("parameters", "fitted") else f".{part}", content) for part, content in parts.items()}
+        number = len(self._met)
+        self._met[id(value)] = (number, value)  # which keeps it alive, and its id its own
+        return {"object": name, "number": number, "state": state}
+
+    def _where(self) -> str:
+        return f"model{''.join(self._path)}"
+
+    def _refusal(self, what: str) -> ModelFileError:
+        return ModelFileError(
+            f"{self._where()} is {what}, which a model file cannot hold: it holds data, and classes of gpssl and scikit-learn that it "
+            f"knows, but no code. {_advice(self._path)}"
+        )
+
+
+def _place(key: Any) -> str:
+    return f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!r}]"
+
+
+def _name(value: Any) -> str:
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"the function {value.__qualname__}"
+    return f"of class {type(value).__module__}.{type(value).__qualname__}"
+
+
+def _advice(path: list[str]) -> str:
+    if any(part in (".kernel_", ".kernel") for part in path):
+        return (
+            "Use a kernel of gpssl.kernels or scikit-learn; where only the parameter `kernel` is in the way (a function that selects "
+            "columns), set_params(kernel=model.kernel_) puts the concrete one in its place."
+        )
+    if any(part in (".head", ".heads_") for part in path):
+        return "Use a head of gpssl.downstream, or one of scikit-learn's linear models."
+    return "Put a number, a text or an array in its place before saving, or use pickle, whose files run code when they are read."
+
+
+class Decoder:
+    """From JSON to objects; `read_array` gives the array of a name."""
+
+    def __init__(self, forms: Mapping[str, Form], read_array: Callable[[str], NDArray[Any]]) -> None:
+        self._forms = forms
+        self._read_array = read_array
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._objects: dict[int, Any] = {}
+        self._depth = 0
+
+    def decode(self, value: Any) -> Any:
+        """The object that was encoded."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ModelFileError("objects are nested too deeply")
+        decoded = self._decode(value)
+        self._depth -= 1
+        return decoded
+
+    def _decode(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.decode(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        kind = next((kind for kind in self._KINDS if kind in value), None)
+        if kind is None:
+            raise ModelFileError(f"a value of unknown kind, {str(sorted(map(str, value)))[:80]}")
+        return self._KINDS[kind](self, value)
+
+    def _tuple(self, value: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(self.decode(item) for item in value["tuple"])
+
+    def _dict(self, value: dict[str, Any]) -> dict[Any, Any]:
+        return {self.decode(key): self.decode(item) for key, item in value["dict"]}
+
+    def _slice(self, value: dict[str, Any]) -> slice:
+        start, stop, step = (self.decode(part) for part in value["slice"])
+        return slice(start, stop, step)
+
+    def _float(self, value: dict[str, Any]) -> float:
+        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value["float"]]
+
+    def _scalar(self, value: dict[str, Any]) -> Any:
+        dtype = np.dtype(str(value["dtype"]))
+        content = self.decode(value["scalar"])
+        if dtype.kind not in "biufU" or not isinstance(content, bool | int | float | str):
+            raise ModelFileError(f"a number of type {dtype}")
+        return dtype.type(content)
+
+    def _type(self, value: dict[str, Any]) -> type:
+        return TYPES[str(value["type"])]
+
+    def _array(self, value: dict[str, Any]) -> NDArray[Any]:
+        name = str(value["array"])
+        if name not in self._arrays:
+            self._arrays[name] = self._read_array(name)
+        return self._arrays[name]
+
+    def _array_of_objects(self, value: dict[str, Any]) -> NDArray[Any]:
+        cells = np.empty(len(value["objects"]), dtype=object)
+        for place, cell in enumerate(value["objects"]):
+            cells[place] = self.decode(cell)
+        return cells.reshape([int(size) for size in value["shape"]])
+
+    def _same(self, value: dict[str, Any]) -> Any:
+        return self._objects[int(value["same"])]
+
+    def _object(self, value: dict[str, Any]) -> Any:
+        name = str(value["object"])
+        if name not in self._forms:
+            raise ModelFileError(
+                f"it asks for {name[:80]!r}, which is no part of a model that this version of gpssl knows; it may be from a newer version"
+            )
+        state = {str(part): self.decode(content) for part, content in value["state"].items()}
+        built = self._forms[name].put_together(state)
+        self._objects[int(value["number"])] = built
+        return built
+
+    _KINDS: Mapping[str, Callable[[Decoder, dict[str, Any]], Any]] = {
+        "object": _object,
+        "same": _same,
+        "array": _array,
+        "objects": _array_of_objects,
+        "scalar": _scalar,
+        "type": _type,
+        "float": _float,
+        "tuple": _tuple,
+        "dict": _dict,
+        "slice": _slice,
+    }

@@ -1,0 +1,188 @@
+"""Which classes may be in a model file, under which names. What is not here is not read, whatever a file says.
+
+The names are part of the format. A class that is renamed keeps its name here; one that is removed, or whose parts change, goes on being
+read, or else the format gets a new number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ..baselines._gp_prior import GPPrior
+from ..core._features import Features
+from ..core._moments import Moments, Spectrum
+from ..core._objective import Objective
+from ..core._posterior import FunctionDraws, KnownRows, Posterior
+from ..core._weights import DrawnWeights, GaussianWeights, PointWeights
+from ..downstream._classifier import MarginalizedClassifier
+from ..downstream._clones import ClassifierClones, RegressorClones
+from ..downstream._laplace import Laplace
+from ..downstream._linear import BayesianLinearRegression, LinearHeads
+from ..downstream._logistic import BayesianLogisticRegression, LogisticHeads
+from ..downstream._perceptron import PerceptronClassifier, Perceptrons
+from ..downstream._regressor import MarginalizedRegressor
+from ..estimator import GPSSL
+from ..inference._mode import Mode, ModeReport
+from ..inference._sampling import Sampling, SamplingReport
+from ..inference._variational import OptimizationReport, Variational
+from ._archive import ModelFileError
+from ._encoding import Form, by_fields, by_fit, by_parameters, by_scikit_learn, check_names, check_shapes
+from ._stored_kernels import KERNELS
+
+COLUMNS = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
+"""What scikit-learn keeps about the columns of rows, and about the form of results."""
+
+FITTED = ("kernel_", "features_", "moments_", "_seed", "_nugget", "_spectrum", "_fitted_objective", "objective_", "report_")
+HEADED = ("representation_", "functions_", "heads_", "n_labeled_", "classes_")
+STORED_AS = {"n_labeled_": "n_labelled_"}
+"""Attributes whose name in a file is the one they had when files of this format were first written."""
+DRAWS = ("n_draws", "n_components", "prepare", "features", "directions", "seed", "rng", "known", "frozen", "outgrown", "settled")
+
+_GPSSL = by_fit(GPSSL, (*FITTED, "_weights", *COLUMNS))
+_FEATURES = by_fields(Features, {"points": "M …", "factor": "M M"})
+
+
+def _gpssl_apart(model: GPSSL) -> dict[str, Any]:
+    """Of the posterior only the weights: the rest of it is in the other parts."""
+    parts = _GPSSL.take_apart(model)
+    if hasattr(model, "_posterior"):
+        parts["fitted"]["weights"] = model._posterior.weights
+    if hasattr(model, "features_") and hasattr(parts["parameters"]["inducing"], "columns"):
+        parts["parameters"]["inducing"] = model.features_.points  # a data frame, as the kernel has it
+    return parts
+
+
+def _gpssl_together(parts: dict[str, Any]) -> GPSSL:
+    model: GPSSL = _GPSSL.put_together(parts)
+    weights = model.__dict__.pop("_weights", None)
+    if hasattr(model, "moments_"):
+        _check_belongs(model.features_, model.moments_)
+    if weights is not None:
+        check_shapes(GPSSL, {"points": model.features_.points, "basis": model._spectrum.basis}, {"points": "M …", "basis": "M M"})
+        # A view, as `GPSSL._infer` has it, so that sums over it run in the same order.
+        model._posterior = Posterior(model.features_, model._spectrum.basis[:, : weights.mean.shape[1]], weights)
+    return model
+
+
+def _check_belongs(features: Features, moments: Moments) -> None:
+    if moments.fingerprint != features.fingerprint or len(moments.first) != features.n_points:
+        raise ModelFileError("its moments belong to another kernel or other inducing points than its own")
+
+
+def _features_apart(features: Features) -> dict[str, Any]:
+    """With the fingerprint, which could come out different with other versions of other libraries."""
+    return {**_FEATURES.take_apart(features), "fingerprint": features.fingerprint}
+
+
+def _features_together(parts: dict[str, Any]) -> Features:
+    fingerprint = str(parts.pop("fingerprint"))
+    features: Features = _FEATURES.put_together(parts)
+    vars(features)["fingerprint"] = fingerprint
+    return features
+
+
+def _draws_apart(draws: FunctionDraws) -> dict[str, Any]:
+    """Instead of the method that checks rows, the model that it belongs to."""
+    parts = {name.lstrip("_"): value for name, value in draws.__getstate__().items()}
+    owner = getattr(parts["prepare"], "__self__", None)
+    if not isinstance(owner, GPSSL | GPPrior):
+        raise ModelFileError("these functions were drawn from something else than GPSSL or GPPrior, which a model file cannot hold.")
+    return {**parts, "prepare": owner, "rng": parts["rng"].bit_generator.state}
+
+
+def _draws_together(parts: dict[str, Any]) -> FunctionDraws:
+    check_names(FunctionDraws, parts, DRAWS, all_of_them=True)
+    owner, known = parts["prepare"], parts["known"]
+    if not isinstance(owner, GPSSL | GPPrior) or not isinstance(known, KnownRows):
+        raise ModelFileError("its functions belong to no model")
+    arrays = {"points": parts["features"].points, "directions": parts["directions"], "whitened": known.whitened, "noise": known.noise}
+    check_shapes(FunctionDraws, arrays, {"points": "M …", "directions": "M F", "whitened": "M n", "noise": "n F"})
+    if arrays["directions"].shape[1] != parts["n_draws"] * parts["n_components"]:
+        raise ModelFileError("its functions are not as many as it says")
+    generator = np.random.default_rng(0)
+    generator.bit_generator.state = parts["rng"]
+    state = {name if name in ("n_draws", "n_components") else f"_{name}": value for name, value in parts.items()}
+    draws = FunctionDraws.__new__(FunctionDraws)
+    draws.__setstate__({**state, "_prepare": owner._check_new_rows, "_rng": generator})
+    return draws
+
+
+def _random_state_apart(random_state: np.random.RandomState) -> dict[str, Any]:
+    return dict(random_state.get_state(legacy=False))
+
+
+def _random_state_together(parts: dict[str, Any]) -> np.random.RandomState:
+    random_state = np.random.RandomState(0)
+    random_state.set_state(parts)
+    return random_state
+
+
+def _pipeline() -> Form:
+    """Without a memory, from which scikit-learn would unpickle."""
+    plain = by_scikit_learn(Pipeline)
+
+    def take_apart(pipeline: Any) -> dict[str, Any]:
+        if pipeline.memory is not None:
+            raise ModelFileError("the memory of a pipeline cannot be stored: set_params(memory=None) first.")
+        return plain.take_apart(pipeline)
+
+    def put_together(parts: dict[str, Any]) -> Any:
+        pipeline = plain.put_together(parts)
+        if pipeline.memory is not None:
+            raise ModelFileError("its pipeline has a memory, from which it would run code")
+        return pipeline
+
+    return Form(Pipeline, take_apart, put_together)
+
+
+_KNOWN_ROWS = {"hashes": "n", "whitened": "M n", "factor": "n n", "jitter": "n", "noise": "n F"}
+_PERCEPTRONS = {"hidden_weights": "S J H", "hidden_bias": "S 1 H", "output_weights": "S H K", "output_bias": "S 1 K", "classes": "K"}
+_LINEAR_HEADS = {"center": "S J", "coefficients": "S J", "covariance": "S J J", "intercept_variance": "S", "noise_variance": "S"}
+_LAPLACE = {"center": "S J", "mode": "S C I", "mean": "S C I", "covariance": "S P P", "precision": "S"}
+
+MODELS: dict[str, Form] = {
+    "gpssl.GPSSL": Form(GPSSL, _gpssl_apart, _gpssl_together),
+    "gpssl.GPPrior": by_fit(GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS)),
+    "gpssl.MarginalizedClassifier": by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
+    "gpssl.MarginalizedRegressor": by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
+    "gpssl.Variational": by_parameters(Variational),
+    "gpssl.Sampling": by_parameters(Sampling),
+    "gpssl.Mode": by_parameters(Mode),
+    "gpssl.OptimisationReport": by_fields(OptimizationReport),
+    "gpssl.SamplingReport": by_fields(SamplingReport),
+    "gpssl.ModeReport": by_fields(ModeReport),
+    "gpssl.Features": Form(Features, _features_apart, _features_together),
+    "gpssl.Moments": by_fields(Moments, {"first": "M", "second": "M M"}),
+    "gpssl.Spectrum": by_fields(Spectrum, {"eigenvalues": "r", "basis": "M M"}),
+    "gpssl.Objective": by_fields(Objective),
+    "gpssl.Posterior": by_fields(Posterior, {"basis": "M r"}),
+    "gpssl.GaussianWeights": by_fields(GaussianWeights, {"mean": "J r", "std": "J r"}),
+    "gpssl.PointWeights": by_fields(PointWeights, {"mean": "J r"}),
+    "gpssl.DrawnWeights": by_fields(DrawnWeights, {"draws": "S J r"}),
+    "gpssl.FunctionDraws": Form(FunctionDraws, _draws_apart, _draws_together),
+    "gpssl.KnownRows": by_fields(KnownRows, _KNOWN_ROWS),
+    "gpssl.BayesianLogisticRegression": by_parameters(BayesianLogisticRegression),
+    "gpssl.BayesianLinearRegression": by_parameters(BayesianLinearRegression),
+    "gpssl.PerceptronClassifier": by_parameters(PerceptronClassifier),
+    "gpssl.LogisticHeads": by_fields(LogisticHeads, {"classes": "K", "contrasts": "K C"}),
+    "gpssl.Laplace": by_fields(Laplace, _LAPLACE),
+    "gpssl.LinearHeads": by_fields(LinearHeads, _LINEAR_HEADS),
+    "gpssl.Perceptrons": by_fields(Perceptrons, _PERCEPTRONS),
+    "gpssl.ClassifierClones": by_fields(ClassifierClones, {"classes": "K"}),
+    "gpssl.RegressorClones": by_fields(RegressorClones),
+    "numpy.RandomState": Form(np.random.RandomState, _random_state_apart, _random_state_together),
+    "sklearn.BayesianRidge": by_scikit_learn(BayesianRidge),
+    "sklearn.LinearRegression": by_scikit_learn(LinearRegression),
+    "sklearn.LogisticRegression": by_scikit_learn(LogisticRegression),
+    "sklearn.Pipeline": _pipeline(),
+    "sklearn.Ridge": by_scikit_learn(Ridge),
+    "sklearn.StandardScaler": by_scikit_learn(StandardScaler),
+}
+
+
+FORMS: dict[str, Form] = {**KERNELS, **MODELS}

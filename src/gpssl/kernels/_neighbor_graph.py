@@ -1,0 +1,295 @@
+"""Where neighbors are searched: among vectors, or among rows of any kind by a kernel for them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import eigsh
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import Kernel
+
+from .._runtime.threads import map_on_threads
+from ..data._arrays import row_blocks
+from ._protocol import block_kernel, kernel_diagonal
+
+Array = NDArray[np.float64]
+
+ROUNDING = 1e-12
+"""Of ½|x|² and ½|r|²: by how much half a squared distance from inner products may be off."""
+ROWS_AT_A_TIME = 256
+PAIRS_AT_A_TIME = 65_536
+
+
+class Neighbors(NamedTuple):
+    """The nearest rows of each row that was asked for, nearest first."""
+
+    places: NDArray[np.intp]
+    """[n, k]"""
+    distances: Array
+    """[n, k]"""
+
+
+class NearestRows:
+    """Rows in which to search.
+
+    Inner products, which are fast, tell which rows may be among the nearest; those are measured again by differences. Without that, rows
+    at nearly the same distance would be chosen by rounding errors, which depend on what else is asked for at the same time: no kernel
+    could be built on it. Among rows at the same distance, the first ones count as nearer.
+    """
+
+    def __init__(self, rows: Array) -> None:
+        self.rows = rows
+
+    @cached_property
+    def _centered(self) -> tuple[Array, Array, Array]:
+        center = np.median(self.rows, axis=0)  # one row far out would shift the mean away from all others
+        centered = self.rows - center
+        return center, centered, 0.5 * (centered**2).sum(axis=1)
+
+    def search(self, X: Array, k: int) -> Neighbors:
+        """The k nearest rows of each row of X, among which it may be itself."""
+        places = np.empty((len(X), k), dtype=np.intp)
+        distances = np.empty((len(X), k))
+        self._centered  # noqa: B018  (the threads share it)
+
+        def search_block(block: slice) -> None:
+            places[block], distances[block] = self._search_block(X[block], k)
+
+        map_on_threads(search_block, list(row_blocks(len(X), ROWS_AT_A_TIME)))
+        return Neighbors(places, distances)
+
+    def _search_block(self, X: Array, k: int) -> Neighbors:
+        center, centered, half_norms = self._centered
+        from_center = X - center
+        # ½|x − r|² but for ½|x|², which is the same for all r.
+        approximate = half_norms - from_center @ centered.T
+        own, theirs = ROUNDING * (from_center**2).sum(axis=1), ROUNDING * half_norms
+        limit = np.partition(approximate + theirs, k - 1, axis=1)[:, k - 1] + own
+        row, place = np.nonzero(approximate - theirs <= limit[:, None])
+        squared = self._squared_distances(X, row, place)
+        order = np.lexsort((place, squared, row))
+        first = np.searchsorted(row[order], np.arange(len(X)))
+        nearest = order[first[:, None] + np.arange(k)]
+        return Neighbors(place[nearest], np.sqrt(squared[nearest]))
+
+    def _squared_distances(self, X: Array, row: NDArray[np.intp], place: NDArray[np.intp]) -> Array:
+        """By differences, pair by pair: the same bits whatever else is asked for."""
+        squared = np.empty(len(row))
+        for pairs in row_blocks(len(row), PAIRS_AT_A_TIME):
+            difference = X[row[pairs]] - self.rows[place[pairs]]
+            squared[pairs] = (difference * difference).sum(axis=1)
+        return squared
+
+
+DENSE_NODES = 400
+"""Parts of a graph up to this size are decomposed as a whole."""
+PRECISION = 1e-6
+"""Of the eigenvalues of larger parts."""
+
+
+DIRECTIONS_LEFT = 5.0
+"""At the automatic time, besides the one in which all nodes of a part are alike."""
+TIMES = (1.0, 1e6)
+"""The shortest and the longest automatic time."""
+
+
+class Directions(NamedTuple):
+    """Eigenvectors of the lazy walk on one connected part of a graph, in falling order of their eigenvalues."""
+
+    nodes: NDArray[np.intp]
+    eigenvalues: Array
+    """In [0, 1]; the first is 1. [r]"""
+    eigenvectors: Array
+    """[n nodes, r]"""
+
+
+def neighbor_graph(found: Neighbors) -> csr_array:
+    """Each row connected with its K nearest, and with those whose K nearest it is among; W_ij = exp(−d_ij² / (σ_i σ_j)). [n, n]
+
+    From the K + 1 nearest of each row among all of them, of which one is the row itself.
+    """
+    n_rows, n_neighbors = len(found.places), found.places.shape[1] - 1
+    others = found.places != np.arange(n_rows)[:, None]
+    others[others.all(axis=1), -1] = False  # among many rows that are alike, a row need not be among its own nearest
+    places, distances = (values[others].reshape(n_rows, n_neighbors) for values in found)
+    width = np.maximum(distances[:, -1], np.finfo(float).tiny)
+    ratios = (distances / width[:, None]) * (distances / width[places])
+    edges = coo_array(
+        (np.exp(-ratios).ravel(), (np.repeat(np.arange(n_rows), n_neighbors), places.ravel())), shape=(n_rows, n_rows)
+    ).tocsr()
+    return edges.maximum(edges.T).tocsr()
+
+
+def diffusion_coordinates(graph: csr_array, *, time: float | None, n_eigenvectors: int, seed: int) -> Array:
+    """φ(x_i) ∝ (λ_a^{t/2} ψ_a(i))_a with |φ(x_i)| = 1, for the walk that stays or goes with equal chances. [n, r]
+
+    Of all parts of the graph together, the directions of the largest eigenvalues are kept; of each part at least one, in which all its
+    nodes are alike. Without a time, it is the one at which Σ_a λ_a^t, which counts the directions that are left, is `DIRECTIONS_LEFT` more
+    than the unavoidable one of each part.
+    """
+    n_parts, part = connected_components(graph, directed=False)
+    order = np.argsort(part, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(part, minlength=n_parts))[:-1])
+    directions = [_directions(graph, nodes, n_eigenvectors, seed) for nodes in members]
+    kept = _share_out([found.eigenvalues for found in directions], n_eigenvectors)
+    if time is None:
+        time = _time_that_leaves(DIRECTIONS_LEFT, np.concatenate([found.eigenvalues[1:] for found in directions]))
+    coordinates = np.zeros((graph.shape[0], sum(kept)))
+    done = 0
+    for found, n_kept in zip(directions, kept, strict=True):
+        strengths = found.eigenvalues[:n_kept] ** (time / 2)
+        coordinates[found.nodes, done : done + n_kept] = found.eigenvectors[:, :n_kept] * strengths
+        done += n_kept
+    return coordinates / np.linalg.norm(coordinates, axis=1, keepdims=True)
+
+
+def _time_that_leaves(n_directions: float, eigenvalues: Array) -> float:
+    """t with Σ λ^t = n; the sum falls with t."""
+
+    def excess(logarithm: float) -> float:
+        return float((eigenvalues ** np.exp(logarithm)).sum()) - n_directions
+
+    shortest, longest = np.log(TIMES)
+    if excess(shortest) <= 0:
+        return float(TIMES[0])
+    return float(TIMES[1]) if excess(longest) >= 0 else float(np.exp(brentq(excess, shortest, longest)))
+
+
+def _directions(graph: csr_array, nodes: NDArray[np.intp], n_eigenvectors: int, seed: int) -> Directions:
+    """The slowest directions of one connected part."""
+    weights = graph[nodes][:, nodes]
+    degree = np.asarray(weights.sum(axis=1)).ravel()
+    normalize = diags_array(1 / np.sqrt(degree))
+    walk = normalize @ weights @ normalize
+    n_directions = min(n_eigenvectors, len(nodes))
+    if len(nodes) <= max(DENSE_NODES, 2 * n_eigenvectors):
+        eigenvalues, eigenvectors = np.linalg.eigh(walk.toarray())
+    else:
+        start = np.random.default_rng(seed).standard_normal(len(nodes))
+        eigenvalues, eigenvectors = eigsh(walk, k=n_directions, which="LA", v0=start, tol=PRECISION)
+    falling = np.argsort(-eigenvalues)[:n_directions]
+    lazy = np.clip((1 + eigenvalues[falling]) / 2, 0.0, 1.0)
+    return Directions(nodes, lazy, eigenvectors[:, falling])
+
+
+def _share_out(eigenvalues: list[Array], n_eigenvectors: int) -> list[int]:
+    """How many directions each part keeps: one, and more where their eigenvalues are among the largest of all."""
+    further = np.concatenate([values[1:] for values in eigenvalues])
+    part = np.repeat(np.arange(len(eigenvalues)), [len(values) - 1 for values in eigenvalues])
+    n_further = max(0, n_eigenvectors - len(eigenvalues))
+    largest = np.argsort(-further, kind="stable")[:n_further]
+    return list(1 + np.bincount(part[largest], minlength=len(eigenvalues)))
+
+
+USUAL = 0.99
+"""Of the training rows that are surely inside."""
+REACH_FACTOR, FADING = 2.0, 0.5
+"""Among vectors: the data reach to twice the usual distance from neighbors, and fade over half of that."""
+DIGITS = 12
+"""Of similarities, beyond which rounding would decide between neighbors."""
+LARGEST = 1e100
+FADED = 3.0
+"""By a kernel: widths over which the data fade between the edge and where a row has nothing in common with any."""
+
+
+class Border(NamedTuple):
+    """Up to which distance from its neighbors a row is one of the data, and over which they fade."""
+
+    reach: float
+    fading: float
+
+
+class NeighborSpace(Protocol):
+    """Rows that know their neighbors."""
+
+    def search(self, X: NDArray[Any], k: int) -> Neighbors:
+        """The k nearest of the rows."""
+        ...
+
+    def border(self, distances: Array) -> Border:
+        """Of the data, from the root mean square distances of the training rows from their neighbors."""
+        ...
+
+    def background(self, X: NDArray[Any], Y: NDArray[Any], border: Border) -> Array:
+        """A kernel with k(x, x) = 1 for rows outside the data. [n, m]"""
+        ...
+
+
+class VectorSpace:
+    """Vectors with the distances that they have when each column has its unit."""
+
+    def __init__(self, rows: Array, scale: Array) -> None:
+        self.scale = scale
+        self.nearest = NearestRows(self._in_units(rows))
+
+    def _in_units(self, X: Array) -> Array:
+        """In units of each column; within a range that survives being squared."""
+        return np.clip(X / self.scale, -LARGEST, LARGEST)
+
+    def search(self, X: Array, k: int) -> Neighbors:
+        """The k nearest of the rows."""
+        return self.nearest.search(self._in_units(X), k)
+
+    def border(self, distances: Array) -> Border:
+        """At twice the usual distance."""
+        reach = REACH_FACTOR * float(np.quantile(distances, USUAL)) or 1.0
+        return Border(reach, FADING * reach)
+
+    def background(self, X: Array, Y: Array, border: Border) -> Array:
+        """exp(−½ |x − y|² / l²), l being the reach."""
+        return np.exp(-0.5 * cdist(self._in_units(X), self._in_units(Y), "sqeuclidean") / border.reach**2)
+
+
+class KernelSpace:
+    """Rows of any kind, with the distances that a kernel gives them: d² = 2 − 2 k(x, y), where k is scaled to k(x, x) = 1."""
+
+    def __init__(self, rows: NDArray[Any], kernel: Kernel) -> None:
+        self.rows, self.kernel = rows, kernel
+
+    @cached_property
+    def _fill(self) -> Any:
+        return block_kernel(self.kernel, self.rows), self._sizes(self.rows)
+
+    def search(self, X: NDArray[Any], k: int) -> Neighbors:
+        """The k most similar of the rows."""
+        places = np.empty((len(X), k), dtype=np.intp)
+        distances = np.empty((len(X), k))
+        fill, sizes = self._fill
+
+        def search_block(block: slice) -> None:
+            similarity = np.empty((len(X[block]), len(self.rows)))
+            fill(X[block], similarity)
+            similarity /= np.outer(self._sizes(X[block]), sizes)
+            # Among rows that are equally similar, the first count as nearer.
+            order = np.argsort(-np.round(similarity, DIGITS), axis=1, kind="stable")[:, :k]
+            places[block] = order
+            distances[block] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(similarity, order, axis=1), 0.0))
+
+        map_on_threads(search_block, list(row_blocks(len(X), ROWS_AT_A_TIME)))
+        return Neighbors(places, distances)
+
+    def border(self, distances: Array) -> Border:
+        """Halfway between what is typical of the training rows and √2, where a row has nothing in common with any."""
+        farthest = np.sqrt(2.0)
+        reach = float(np.median(distances) + farthest) / 2
+        return Border(reach, (farthest - reach) / FADED)
+
+    def background(self, X: NDArray[Any], Y: NDArray[Any], border: Border) -> Array:
+        """The kernel itself."""
+        return np.asarray(self.kernel(X, Y), dtype=np.float64) / np.outer(self._sizes(X), self._sizes(Y))
+
+    def _sizes(self, X: NDArray[Any]) -> Array:
+        """√k(x, x), which is what rows are divided by. [n]"""
+        sizes = np.sqrt(kernel_diagonal(self.kernel, X))
+        if sizes.min(initial=1.0) == 0:
+            raise ValueError(
+                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. Neighbors "
+                "need a kernel that is positive on all rows."
+            )
+        return sizes

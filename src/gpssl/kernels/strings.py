@@ -1,0 +1,345 @@
+"""Kernels for sequences of letters: what two strings have in common, as counts of the words in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb, factorial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
+
+from .._runtime.threads import map_on_threads
+from .._validation import check_number
+from ..data._arrays import row_blocks
+from ..data._rows import Part
+from ._protocol import BlockKernel, not_resolved, training_rows
+from ._word_counts import Counts, Pattern, count_words, encode, write_products
+
+ROWS_AT_A_TIME = 256
+"""Few enough that what a block needs beside the result is small, and that all threads have work to the end."""
+
+
+class StringKernel(GenericKernelMixin, Kernel):
+    """A kernel whose rows are strings. A subclass says how to fill in k(X, points), and what k(x, x) is if it is not 1."""
+
+    def prepare(self, X: Any) -> NDArray[Any]:
+        """The strings of a list, an array, a Series or a data frame with one column, as an array of objects. [n]"""
+        if isinstance(X, str | bytes):
+            raise ValueError(
+                f"X is a single {type(X).__name__}, {X[:20]!r}: {type(self).__name__} takes a list of strings, one for each row."
+            )
+        values = X.to_numpy() if hasattr(X, "to_numpy") else X
+        rows = values.astype(object) if isinstance(values, np.ndarray) and values.dtype != object else values
+        if not isinstance(rows, np.ndarray):
+            rows = np.fromiter(rows, dtype=object)
+        if rows.ndim == 2 and rows.shape[1] == 1:
+            rows = rows[:, 0]
+        if rows.ndim != 1:
+            raise ValueError(
+                f"X has the shape {rows.shape}, and {type(self).__name__} takes one string a row: pass the column with the strings."
+            )
+        if all(type(row) is str and row for row in rows):
+            return rows
+        return np.fromiter((_checked(row, number) for number, row in enumerate(rows)), dtype=object, count=len(rows))
+
+    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
+        """A function that fills in k(X, points) block by block, for rows that have been prepared."""
+        raise NotImplementedError
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """k(X, Y), or k(X, X) and its gradient, which has no parameter to be by. [n, m]"""
+        if eval_gradient and Y is not None:
+            raise ValueError("The gradient can only be evaluated when Y is None.")
+        rows = self.prepare(X)
+        if Y is not None:
+            return self._fill_in(rows, self.prepare(Y))
+        values = self._gram(rows)
+        return (values, np.empty((len(rows), len(rows), 0))) if eval_gradient else values
+
+    def _fill_in(self, rows: NDArray[Any], points: NDArray[Any]) -> NDArray[np.float64]:
+        """k(rows, points), some rows at a time. [n, m]"""
+        fill = self.block_kernel(points)
+        values = np.empty((len(rows), len(points)))
+        map_on_threads(lambda block: fill(rows[block], values[block]), list(row_blocks(len(rows), ROWS_AT_A_TIME)))
+        return values
+
+    def _gram(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """k(rows, rows). [n, n]"""
+        return self._fill_in(rows, rows)
+
+    def diag(self, X: Any) -> NDArray[np.float64]:
+        """k(x, x) for each row. [n]"""
+        return np.ones(len(self.prepare(X)))
+
+    def is_stationary(self) -> bool:
+        """No: strings have no differences."""
+        return False
+
+    def __repr__(self) -> str:
+        parameters = self.get_params(deep=False)
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+
+
+def _checked(row: Any, number: int) -> str:
+    """The row as a plain `str`, or a sentence."""
+    if isinstance(row, str) and row:
+        return str(row)
+    if isinstance(row, str):
+        raise ValueError(f"Row {number} is an empty string: drop such rows, or write a text that stands for them.")
+    if isinstance(row, bytes):
+        raise ValueError(f"Row {number} is of type bytes: decode such rows first, for example with row.decode('utf-8').")
+    if row is None or type(row).__name__ in ("NAType", "NaTType") or (isinstance(row, float) and np.isnan(row)):
+        raise ValueError(f"Row {number} is missing ({row}): drop such rows, or write a text that stands for a gap.")
+    raise ValueError(f"Row {number} is of type {type(row).__name__}, not a string: convert such rows first, for example with str(row).")
+
+
+MAX_GAPS = 1000
+"""Letters left out of a subsequence: more would leave few bits to tell words apart."""
+
+
+class WordKernel(StringKernel):
+    """Inner products of counts of words; which words there are, a subclass says.
+
+        k(x, y) = c(x, y) / √(c(x, x) c(y, y)),      c(x, y) = Σ over words u of φ_u(x) φ_u(y)
+
+    and c itself where `normalize` is false. A string shorter than `length` has no such word: it counts as a word of its own, and
+    has nothing in common with any string but its copies.
+    """
+
+    normalize: bool
+
+    def _count(self, strings: NDArray[Any]) -> Counts:
+        """The words in each string; parameters that have no meaning get a sentence."""
+        raise NotImplementedError
+
+    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
+        """A function that fills in k(X, points) block by block; the words of the points are counted once."""
+        counts = self._count(points)
+        words = np.unique(counts.word)
+        columns = counts.matrix(counts.coefficient * counts.value, words, len(points)).T.tocsr()
+        point_scale = self._scale(counts, len(points))
+
+        def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+            own = self._count(X)
+            # The norms come last: sums and differences of whole numbers are exact.
+            write_products(own.matrix(own.value, words, len(X)), columns, out)
+            if self.normalize:
+                out *= np.outer(self._scale(own, len(X)), point_scale)  # the same product for (x, y) and (y, x)
+
+        return fill
+
+    def _gram(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """k(rows, rows): of each two entries that are the same, one is computed. [n, n]"""
+        counts = self._count(rows)
+        words = np.unique(counts.word)
+        left = counts.matrix(counts.value, words, len(rows))
+        right = counts.matrix(counts.coefficient * counts.value, words, len(rows))
+        scale = self._scale(counts, len(rows)) if self.normalize else np.ones(len(rows))
+        values = np.empty((len(rows), len(rows)))
+
+        def fill(block: slice) -> None:
+            products = np.empty((block.stop - block.start, len(rows) - block.start))
+            write_products(left[block], right[block.start :].T.tocsr(), products)
+            products *= np.outer(scale[block], scale[block.start :])
+            values[block, block.start :] = products
+            values[block.stop :, block] = products[:, block.stop - block.start :].T
+
+        map_on_threads(fill, list(row_blocks(len(rows), ROWS_AT_A_TIME)))
+        return values
+
+    def _scale(self, counts: Counts, n_strings: int) -> NDArray[np.float64]:
+        """1 / √c(x, x) for each string. [n]"""
+        return 1 / np.sqrt(counts.squared_norms(n_strings))
+
+    def diag(self, X: Any) -> NDArray[np.float64]:
+        """k(x, x) for each row: 1, unless `normalize` is false. [n]"""
+        rows = self.prepare(X)
+        return np.ones(len(rows)) if self.normalize else self._count(rows).squared_norms(len(rows))
+
+
+class SpectrumKernel(WordKernel):
+    """How often the same words of k letters occur in two strings (Leslie, Eskin and Noble 2002).
+
+        φ_u(x) = number of positions at which x has the word u of k consecutive letters
+
+    A letter is a Unicode code point. A string shorter than `length` counts as a word of its own.
+
+    Parameters
+    ----------
+    length
+        k, the letters in a word. For messages in a natural language 3 to 5, for proteins 3 to 5, for DNA 5 to 10.
+    normalize
+        Whether k(x, x) = 1. Otherwise long strings have larger values.
+    """
+
+    def __init__(self, length: int = 3, *, normalize: bool = True) -> None:
+        self.length = length
+        self.normalize = normalize
+
+    def _count(self, strings: NDArray[Any]) -> Counts:
+        check_number("length", self.length, Integral, at_least=1)
+        return count_words(strings, [Pattern(tuple(range(self.length)), self.length)])
+
+
+class MismatchKernel(WordKernel):
+    """How often words of k letters occur in two strings that are the same but for a few letters (Leslie et al. 2004).
+
+        φ_u(x) = number of positions at which x has a word that differs from u in at most m letters,      u any word over the alphabet
+
+    No such u is enumerated. P_d(x, y), the pairs of a word of x and a word of y that differ in d letters, follow from the pairs that are
+    the same in all but a set of j places, whatever is there, summed over the sets:
+
+        W_j = Σ_d C(k − d, j − d) P_d,      c(x, y) = Σ_d I(d) P_d,      d ≤ min(2m, k)
+
+    where I(d) is the number of words within m letters of both of two words that differ in d. All are whole numbers, so that the
+    result is exact as long as they are below 2⁵³.
+
+    A string shorter than `length` counts as a word of its own.
+
+    Parameters
+    ----------
+    length, mismatches
+        k, the letters in a word, and m < k, how many of them may differ. The work grows like Σ_j≤2m C(k, j).
+    alphabet
+        The letters, as a string: "ACGT" for DNA. All others are taken for one further letter, so the alphabet has A = len(alphabet) + 1
+        letters. None: those of the training rows.
+    normalize
+        Whether k(x, x) = 1. Otherwise long strings have larger values.
+    """
+
+    def __init__(self, length: int = 5, mismatches: int = 1, alphabet: str | None = None, *, normalize: bool = True) -> None:
+        self.length = length
+        self.mismatches = mismatches
+        self.alphabet = alphabet
+        self.normalize = normalize
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nothing is left to be taken from the training rows."""
+        return self.alphabet is not None
+
+    def resolve(self, X: Any, sample_weight: NDArray[np.float64] | None = None, seed: int = 0) -> MismatchKernel:
+        """The kernel with the alphabet of these strings, if it has none."""
+        alphabet = self.alphabet
+        if alphabet is None:
+            codes = training_rows(self, X, sample_weight).reduce(_letters, np.union1d)
+            alphabet = codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        kernel = MismatchKernel(self.length, self.mismatches, alphabet, normalize=self.normalize)
+        kernel._check_parameters()
+        return kernel
+
+    def _check_parameters(self) -> None:
+        check_number("length", self.length, Integral, at_least=1)
+        check_number("mismatches", self.mismatches, Integral, at_least=0)
+        if self.mismatches >= self.length:
+            raise ValueError(
+                f"mismatches must be smaller than length, got {self.mismatches} and {self.length}: otherwise any two words are the same."
+            )
+        if self.alphabet is None:
+            raise not_resolved(self, "alphabet")
+        if not isinstance(self.alphabet, str) or not self.alphabet or len(set(self.alphabet)) < len(self.alphabet):
+            raise ValueError(f'alphabet must be a string of distinct letters such as "ACGT", or None, got {self.alphabet!r}.')
+
+    def _count(self, strings: NDArray[Any]) -> Counts:
+        self._check_parameters()
+        assert self.alphabet is not None
+        coefficients = wildcard_coefficients(self.length, self.mismatches, len(self.alphabet) + 1)
+        kept = [
+            (coefficient, places)
+            for n_wildcards, coefficient in enumerate(coefficients)
+            for places in combinations(range(self.length), self.length - n_wildcards)
+        ]
+        patterns = [
+            Pattern(places, self.length, coefficient=float(coefficient), identity=identity)
+            for identity, (coefficient, places) in enumerate(kept)
+        ]
+        return count_words(strings, patterns, alphabet=self.alphabet, max_groups=len(coefficients) + 1)
+
+
+class SubsequenceKernel(WordKernel):
+    """How often two strings have the same letters in the same order, with gaps (Lodhi et al. 2002).
+
+        φ_u(x) = Σ over positions i₁ < … < i_k with x[i] = u and span(i) ≤ max_span of decay^span(i),      span(i) = i_k − i₁ + 1
+
+    It is Lodhi's kernel where `max_span` is at least the length of the string: longer subsequences weigh little.
+
+    A string shorter than `length` counts as a word of its own.
+
+    Parameters
+    ----------
+    length
+        k, the letters in a subsequence.
+    decay
+        What each letter from the first to the last costs, above 0 and at most 1; small values leave subsequences without gaps.
+    max_span
+        Letters from the first to the last at most. The work grows like C(max_span, length).
+    normalize
+        Whether k(x, x) = 1. Otherwise long strings have larger values.
+    """
+
+    def __init__(self, length: int = 3, decay: float = 0.5, max_span: int = 6, *, normalize: bool = True) -> None:
+        self.length = length
+        self.decay = decay
+        self.max_span = max_span
+        self.normalize = normalize
+
+    def _count(self, strings: NDArray[Any]) -> Counts:
+        check_number("length", self.length, Integral, at_least=1)
+        check_number("decay", self.decay, Real, above=0, otherwise="and at most 1")
+        if self.decay > 1:
+            raise ValueError(f"decay must be a number above 0 and at most 1, got {self.decay!r}.")
+        check_number("max_span", self.max_span, Integral, at_least=self.length, otherwise="(the length)")
+        longest = min(self.max_span, max(map(len, strings), default=0))
+        if longest - self.length > MAX_GAPS:
+            raise ValueError(
+                f"max_span may exceed length by at most {MAX_GAPS:,} in strings that long, got max_span={self.max_span:,} and "
+                f"length={self.length:,}."
+            )
+        # The longest span that counts may depend on the strings, but not how words are told apart.
+        max_groups = min(self.max_span - self.length, MAX_GAPS) + 2
+        return count_words(strings, list(self._patterns(max(longest, self.length))), max_groups=max_groups)
+
+    def _patterns(self, longest: int) -> Iterator[Pattern]:
+        """All ways to place the letters in at most `longest` consecutive ones, the first of which is taken."""
+        # decay^length is common to all and falls out of the normalized kernel; left in, it could underflow.
+        common = self.length if self.normalize else 0
+        for others in combinations(range(1, longest), self.length - 1):
+            offsets = (0, *others)
+            span = offsets[-1] + 1
+            yield Pattern(offsets, span, weight=float(self.decay) ** (span - common))
+
+
+def wildcard_coefficients(length: int, mismatches: int, n_letters: int) -> list[int]:
+    """The whole numbers b_j with Σ_d I(d) P_d = Σ_j b_j W_j:      b_d = I(d) − Σ_{j > d} C(k − d, j − d) b_j"""
+    largest = min(2 * mismatches, length)
+    coefficients = [0] * (largest + 1)
+    for d in range(largest, -1, -1):
+        above = sum(comb(length - d, j - d) * coefficients[j] for j in range(d + 1, largest + 1))
+        coefficients[d] = words_near_both(d, length, mismatches, n_letters) - above
+    return coefficients
+
+
+def words_near_both(distance: int, length: int, mismatches: int, n_letters: int) -> int:
+    """I(d): the words within m letters of both of two words that differ in d places.
+
+    In the places where the two differ, such a word has the first one's letter in a of them, the second one's in b, and another in the
+    other e = d − a − b; in the places where they are the same it has another letter in s. Then d − a + s ≤ m and d − b + s ≤ m, and
+    there are d! / (a! b! e!) · (A − 2)^e · C(k − d, s) · (A − 1)^s such words.
+    """
+    total = 0
+    for a in range(distance + 1):
+        for b in range(distance - a + 1):
+            others = distance - a - b
+            ways = factorial(distance) // (factorial(a) * factorial(b) * factorial(others)) * (n_letters - 2) ** others
+            most = min(mismatches - distance + min(a, b), length - distance)
+            total += ways * sum(comb(length - distance, s) * (n_letters - 1) ** s for s in range(most + 1))
+    return total
+
+
+def _letters(part: Part) -> NDArray[np.uint64]:
+    """The code points in strings that count."""
+    return np.unique(encode("".join(part.rows[part.weight > 0])))

@@ -1,0 +1,314 @@
+"""A kernel for a data frame nobody prepared."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
+from sklearn.utils._indexing import _get_column_indices
+
+from .._validation import check_number
+from ..data._arrays import in_double_precision
+from ..data._encoding import are_codes, check_names, encode_column, encode_table
+from ..data._rows import MappedRows, Rows
+from ._protocol import (
+    BlockKernel,
+    CallByBlocks,
+    block_kernel,
+    check_what_kernels_take,
+    depends_on_rows,
+    describe,
+    kernel_diagonal,
+    not_resolved,
+    resolve_kernel,
+    training_rows,
+)
+from .categories import CategoryKernel, OrdinalKernel
+from .incomplete import IncompleteRBF
+
+Array = NDArray[np.float64]
+Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], Any]
+Group = tuple[str, Kernel, Columns]
+
+
+class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
+    """What `ColumnTransformer` is among transformers: each group of columns has a kernel of its own.
+
+        "product"    k(x, y) = Π_g (1 − w_g + w_g k_g(x, y))      rows must be alike in every group; w_g in [0, 1], 1 if not given
+        "sum"        k(x, y) = Σ_g w_g k_g(x, y)                  rows may be alike in some; w_g ≥ 0, 1/G if not given
+
+    Rows come as a data frame (pandas, polars) or an array; text, categories, dates and missing cells become numbers as `gpssl.data` says.
+    Columns that are in no group are ignored. `for_table` chooses groups and kernels for a data frame.
+
+    Parameters
+    ----------
+    groups
+        A list of (name, kernel, columns). Columns are names or positions, one or a list of them, a slice, or a function of the data frame
+        such as `sklearn.compose.make_column_selector(dtype_include="category")`. Kernels for numbers, `CategoryKernel`, `OrdinalKernel`,
+        `IncompleteRBF` for numbers of which some are missing, and any of scikit-learn's.
+    combine
+        "product" or "sum".
+    weights
+        One for each group.
+    column_names
+        All columns of the training rows, if they had names: found at `fit`, so that the concrete kernel takes frames in any order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gpssl.kernels import CategoryKernel, ColumnKernel, NeighborRBF
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 4.0], "color": ["red", "red", "blue"]})
+    >>> kernel = ColumnKernel([("numbers", NeighborRBF(), ["size"]), ("colors", CategoryKernel(), ["color"])])
+    >>> kernel.resolve(frame)(frame).shape
+    (3, 3)
+    """
+
+    kind_of_rows = "table"
+    takes_gaps = True
+    takes_codes = True
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        *,
+        combine: Literal["product", "sum"] = "product",
+        weights: ArrayLike | None = None,
+        column_names: Sequence[str] | None = None,
+    ) -> None:
+        self.groups = groups
+        self.combine = combine
+        self.weights = weights
+        self.column_names = column_names
+
+    def prepare(self, X: Any) -> Array:
+        """Every cell as a number; once the columns of the training rows are known, in their order."""
+        if self.column_names is not None and hasattr(X, "columns"):
+            present = set(X.columns)
+            missing = [name for name in self.column_names if name not in present]
+            if missing:
+                raise ValueError(f"The data frame lacks the column(s) {', '.join(map(repr, missing))}, which the training rows had.")
+            X = X[list(self.column_names)]
+        return encode_table(X)
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nothing is left to be taken from the training rows."""
+        return all(_are_positions(columns) and not depends_on_rows(kernel) for _, kernel, columns in self.groups)
+
+    def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> ColumnKernel:
+        """The kernel with positions for columns, and with the concrete kernel of each group."""
+        self._check_parameters()
+        rows = training_rows(self, X, sample_weight)
+        groups = [(name, *self._resolve_group(name, kernel, columns, rows, seed)) for name, kernel, columns in self.groups]
+        names = None if rows.header is None else list(rows.header.columns)
+        return ColumnKernel(groups, combine=self.combine, weights=self.weights, column_names=names)
+
+    def _resolve_group(self, name: str, kernel: Kernel, columns: Columns, rows: Rows, seed: int) -> tuple[Kernel, list[int]]:
+        places = _places(columns, rows.header, rows.n_columns, name)
+        select = partial(_select, name=name, kernel=kernel, places=places)
+        names = [] if rows.header is None else list(rows.header.columns)
+        header = None if rows.header is None else rows.header[[names[place] for place in places]]
+        return resolve_kernel(kernel, MappedRows(rows, select, len(places), header), seed), places
+
+    def block_kernel(self, points: Array) -> BlockKernel:
+        """Each group in its own fastest way."""
+        self._check_parameters()
+        if not self.is_resolved:
+            raise not_resolved(self, "columns and lengthscales")
+        selections = self._selections(points.shape[1])
+        fills = [block_kernel(kernel, select(points)) for (_, kernel, _), select in zip(self.groups, selections, strict=True)]
+
+        def fill(X: Array, out: Array) -> None:
+            X = in_double_precision(X)
+            values = np.empty_like(out)
+            self._start(out)
+            for fill_group, select, weight in zip(fills, selections, self._weights(), strict=True):
+                fill_group(select(X), values)
+                self._combine(out, values, weight)
+
+        return fill
+
+    def diag(self, X: Any) -> Array:
+        """k(x, x). [n]"""
+        X = self.prepare(X)
+        out = np.empty(len(X))
+        self._start(out)
+        for (_, kernel, _), select, weight in zip(self.groups, self._selections(X.shape[1]), self._weights(), strict=True):
+            self._combine(out, kernel_diagonal(kernel, select(X)), weight)
+        return out
+
+    def is_stationary(self) -> bool:
+        """Not in general."""
+        return False
+
+    def _start(self, out: Array) -> None:
+        out[...] = 1.0 if self.combine == "product" else 0.0
+
+    def _combine(self, out: Array, values: Array, weight: float) -> None:
+        """Multiply with, or add, a group's kernel; `values` may be overwritten."""
+        values *= weight
+        if self.combine == "product":
+            values += 1 - weight
+            out *= values
+        else:
+            out += values
+
+    def _weights(self) -> Array:
+        given = 1.0 if self.combine == "product" else 1 / len(self.groups)
+        return np.full(len(self.groups), given) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+
+    def _selections(self, n_columns: int) -> list[Callable[[Array], Array]]:
+        return [
+            partial(_select, name=name, kernel=kernel, places=_places(columns, None, n_columns, name))
+            for name, kernel, columns in self.groups
+        ]
+
+    def _check_parameters(self) -> None:
+        if self.combine not in ("product", "sum"):
+            raise ValueError(f'combine must be "product" or "sum", got {self.combine!r}.')
+        if not self.groups or any(not isinstance(group, tuple | list) or len(group) != 3 for group in self.groups):
+            raise ValueError("groups must be a list of (name, kernel, columns), at least one.")
+        for name, kernel, _ in self.groups:
+            if not isinstance(kernel, Kernel):
+                raise TypeError(f"The group {name!r} needs a kernel object such as NeighborRBF(), got {kernel!r}.")
+        if self.weights is None:
+            return
+        if np.shape(self.weights) != (len(self.groups),) or np.asarray(self.weights).dtype.kind not in "fiu":
+            raise ValueError(f"weights must be one number for each of the {len(self.groups)} groups, got {self.weights!r}.")
+        for weight in self._weights():
+            check_number("Each weight", float(weight), Real, at_least=0)
+            if self.combine == "product" and weight > 1:
+                raise ValueError(f"The weights of a product are between 0 and 1, got {weight:g}.")
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+
+def _are_positions(columns: Columns) -> bool:
+    listed = columns if isinstance(columns, Sequence | np.ndarray) and not isinstance(columns, str) else [columns]
+    return all(isinstance(column, Integral | slice) for column in listed)
+
+
+def _places(columns: Columns, header: Any, n_columns: int, name: str) -> list[int]:
+    """The positions of a group's columns."""
+    if header is None:
+        header = np.empty((0, n_columns))
+        if callable(columns):
+            raise ValueError(f"The columns of the group {name!r} are chosen by a function of a data frame, but the rows came as an array.")
+    chosen = columns(header) if callable(columns) else columns
+    try:
+        places = _places_of_names(chosen, header)
+        if places is None:
+            places = [int(place) for place in _get_column_indices(header, chosen)]
+    except ValueError as error:
+        known = f" The columns are {', '.join(map(repr, header.columns))}." if hasattr(header, "columns") else ""
+        raise ValueError(f"The group {name!r} asks for the column(s) {chosen!r}: {str(error).rstrip('.')}.{known}") from error
+    if not places:
+        raise ValueError(f"The group {name!r} has no columns.")
+    if max(places) >= n_columns:
+        raise ValueError(f"The group {name!r} asks for column {max(places)}, but there are {n_columns} columns.")
+    return places
+
+
+def _places_of_names(columns: Any, header: Any) -> list[int] | None:
+    """Where columns of a data frame are that are listed by their names, which may be numbers."""
+    places = {name: place for place, name in enumerate(header.columns)} if hasattr(header, "columns") else {}
+    listed = columns if isinstance(columns, list) else [columns]
+    return [places[name] for name in listed] if all(isinstance(name, Hashable) and name in places for name in listed) else None
+
+
+def _select(X: Array, *, name: str, kernel: Kernel, places: list[int]) -> Array:
+    """The columns of a group, if its kernel can work with what they hold."""
+    values = X[:, places]
+    check_what_kernels_take(kernel, values, f"the columns of the group {name!r}")
+    return values
+
+
+MOST_CATEGORIES = 0.5
+"""Of the rows: a column of text with more different values says who a row is, not what it is like."""
+FAR_OUT = 20.0
+"""In interquartile ranges from the median: columns with such values are compared by rank."""
+
+
+class _Columns(NamedTuple):
+    """The columns of a table, by kind."""
+
+    numbers: list[str]
+    ranked: list[str]
+    ordered: list[str]
+    categories: list[str]
+    left_out: list[str]
+    """With the reason."""
+
+
+def for_table(X: Any, *, neighborhood: float = 10) -> ColumnKernel:
+    """A `ColumnKernel` that suits the columns of a data frame: `GPSSL(kernel=for_table(frame)).fit(frame)`.
+
+    Numbers, booleans and dates are compared by `IncompleteRBF`, in units of each column's standard deviation; those with values far out,
+    such as counts and amounts, by their rank; ordered categories by their position; text and categories by `CategoryKernel`. Missing
+    cells are fine everywhere. All columns count alike, in whichever group they are. Columns that tell no rows apart, or nearly all of them,
+    such as names, are left out, and a warning says so.
+    """
+    if not hasattr(X, "columns"):
+        raise TypeError(f"for_table chooses kernels by the names and types of columns, so it needs a data frame, got {type(X).__name__}.")
+    kinds = _kinds(X)
+    if kinds.left_out:
+        warnings.warn(f"Left out of the kernel: {'; '.join(kinds.left_out)}.", UserWarning, stacklevel=2)
+    groups = _groups(kinds, neighborhood)
+    if not groups:
+        raise ValueError("No column of this data frame tells some rows from others: there is nothing to learn from.")
+    return ColumnKernel(groups)
+
+
+def _groups(kinds: _Columns, neighborhood: float) -> list[Group]:
+    """The groups that have columns."""
+    named = {"numbers": kinds.numbers, "ranks": kinds.ranked, "order": kinds.ordered, "categories": kinds.categories}
+    present = {name: columns for name, columns in named.items() if columns}
+    n_columns = sum(map(len, present.values()))
+    # With k_g^(D_g / D) in the place of k_g, columns count alike, in whichever group they are.
+    stretch = {name: float(np.sqrt(n_columns / len(columns))) for name, columns in present.items()}
+    return [(name, _kernel(name, neighborhood, stretch[name]), columns) for name, columns in present.items()]
+
+
+def _kernel(group: str, neighborhood: float, stretch: float) -> Kernel:
+    if group == "categories":
+        return CategoryKernel(neighborhood, stretch=stretch)
+    numbers = IncompleteRBF(neighborhood, stretch=stretch)
+    return numbers if group == "numbers" else OrdinalKernel(kernel=numbers)
+
+
+def _kinds(X: Any) -> _Columns:
+    check_names(X)
+    kinds = _Columns([], [], [], [], [])
+    for name in X.columns:
+        values = encode_column(X[name])
+        known = values[~np.isnan(values)]
+        n_different = len(np.unique(known))
+        dtype = X[name].dtype
+        is_category = are_codes(known).any() or type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
+        tells_gaps = is_category and 0 < len(known) < len(values)
+        if n_different < 2 and not tells_gaps:
+            kinds.left_out.append(f"{name!r} (all cells are alike)")
+        elif getattr(dtype, "ordered", False) is True:
+            kinds.ordered.append(name)
+        elif is_category:
+            if n_different > MOST_CATEGORIES * len(known):
+                kinds.left_out.append(f"{name!r} ({n_different} different values in {len(known)} rows)")
+            else:
+                kinds.categories.append(name)
+        else:
+            (kinds.ranked if _reaches_far_out(known) else kinds.numbers).append(name)
+    return kinds
+
+
+def _reaches_far_out(values: Array) -> bool:
+    """Whether some values are so far from the others that they alone would decide the unit of the column."""
+    lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75])
+    spread = upper - lower if upper > lower else values.std() / 2
+    return bool(np.abs(values - middle).max() > FAR_OUT * spread)

@@ -1,0 +1,260 @@
+"""Slices of tissue in several panels: representation, labels, types and their uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..spatial._fields import listed
+from ..spatial._modalities import spacing
+from ._figures import MAX_DIMENSIONS, choose_dimensions, dimension_name, new_figure
+from ._plane import ColorScale
+from ._spots import (
+    BAR_WIDTH,
+    TISSUE,
+    TITLE_HEIGHT,
+    Classes,
+    add_circles,
+    add_key,
+    axis_name,
+    dominant_types,
+    draw_spots,
+    find_picture,
+    height_over_width,
+    key_width,
+    labels_of,
+    new_panel,
+    places_of,
+    prepare,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+BASES = ("tsne", TISSUE)
+PANEL_WIDTH = 2.6
+AXIS_NAME_WIDTH = 0.3
+MOST_COLUMNS = 5
+PROBABILITY = ColorScale("viridis", 0.0, 1.0)
+
+
+def plot_dimensions(
+    adata: Any,
+    *,
+    key: str = "gpssl",
+    basis: str = TISSUE,
+    values: Literal["mean", "std"] = "mean",
+    dimensions: Sequence[int] | None = None,
+) -> NDArray[Any]:
+    """Each dimension of the representation, or its standard deviation, over the tissue or another plane, with the same colors for all.
+
+    Parameters
+    ----------
+    adata
+        After `gpssl.spatial.embed`.
+    key
+        Its `key_added`.
+    basis
+        A key of `obsm`, with or without its "X_".
+    values
+        "mean" or "std".
+    dimensions
+        Which, counted from 0; by default all.
+
+    Returns
+    -------
+    axes
+        [dimensions]
+    """
+    if values not in ("mean", "std"):
+        raise ValueError(f'values must be "mean" or "std", got {values!r}.')
+    name = f"X_{key}" if values == "mean" else f"X_{key}_std"
+    if name not in adata.obsm:
+        raise ValueError(
+            f"There is no obsm[{name!r}]; obsm has {listed(adata.obsm)}: call gpssl.spatial.embed(adata, key_added={key!r}) first."
+        )
+    table = np.asarray(adata.obsm[name], dtype=np.float64)
+    chosen = choose_dimensions(table.shape[1], dimensions)
+    shown = table[:, chosen]
+    scale = ColorScale.symmetric(shown) if values == "mean" else ColorScale.rising(shown)
+    n_columns = min(len(chosen), MOST_COLUMNS)
+    panels = _panels(adata, [basis] * -(-len(chosen) // n_columns), n_columns, room=BAR_WIDTH)
+    for ax, numbers, dimension in zip(panels.flat, shown.T, chosen, strict=False):
+        _draw(adata, numbers, basis, ax, scale)
+        ax.set_title(dimension_name(dimension))
+    for ax in panels.flat[len(chosen) :]:
+        ax.remove()
+    axes = panels.ravel()[: len(chosen)]
+    _add_shared_bar(axes, "mean" if values == "mean" else "standard deviation")
+    return axes
+
+
+def plot_composition(adata: Any, *, key: str = "gpssl", of: str | None = None, bases: Sequence[str] = BASES) -> NDArray[Any]:
+    """The dominant type, the standard deviation of its probability, and the probability of one type.
+
+    Parameters
+    ----------
+    adata
+        After `gpssl.spatial.composition`.
+    key
+        Its `key`.
+    of
+        The type of the last column, by default the most frequent dominant one.
+    bases
+        Keys of `obsm`, with or without their "X_": one row of panels for each.
+
+    Returns
+    -------
+    axes
+        [bases, 3]
+    """
+    proba, std = _table(adata, f"{key}_proba"), _table(adata, f"{key}_proba_std")
+    dominant = proba.to_numpy().argmax(axis=1)
+    of = str(proba.columns[np.bincount(dominant).argmax()]) if of is None else of
+    if of not in proba:
+        raise ValueError(f"of={of!r} is no type; the types are {listed(proba.columns)}.")
+    classes, of_dominant = dominant_types(adata, key, proba), std.to_numpy()[np.arange(len(std)), dominant]
+    axes = _panels(adata, bases, 3, room=key_width(classes) + 2 * BAR_WIDTH)
+    for row, basis in zip(axes, bases, strict=True):
+        _draw(adata, classes, basis, row[0], None)
+        for ax, values, scale in zip(row[1:], (of_dominant, proba[of].to_numpy()), (None, PROBABILITY), strict=True):
+            _draw(adata, values, basis, ax, scale)
+            add_key(ax, values)
+    add_key(axes[0, 0], classes)
+    for ax, title in zip(axes[0], ("dominant type", "its standard deviation", f"probability of {of}"), strict=True):
+        ax.set_title(title)
+    return axes
+
+
+def plot_types(adata: Any, *, key: str = "gpssl", types: Sequence[str] | None = None, bases: Sequence[str] = BASES) -> NDArray[Any]:
+    """The probability, or the proportion, of each type.
+
+    Parameters
+    ----------
+    adata
+        After `gpssl.spatial.composition`, or with another data frame in `obsm` that has a column for each type.
+    key
+        That of `composition`, or the name of the data frame, such as "proportions".
+    types
+        Which, by default all.
+    bases
+        Keys of `obsm`, with or without their "X_": one row of panels for each.
+
+    Returns
+    -------
+    axes
+        [bases, types]
+    """
+    table = _table(adata, key if hasattr(adata.obsm.get(key), "columns") else f"{key}_proba")
+    types = list(table.columns) if types is None else list(types)
+    unknown = [name for name in types if name not in table]
+    if unknown:
+        raise ValueError(f"{listed(unknown)} are no types; the types are {listed(table.columns)}.")
+    if not 1 <= len(types) <= MAX_DIMENSIONS:
+        raise ValueError(f"{len(types)} types do not fit into one picture: choose 1 to {MAX_DIMENSIONS} with types=.")
+    axes = _panels(adata, bases, len(types), room=BAR_WIDTH)
+    for row, basis in zip(axes, bases, strict=True):
+        for ax, name in zip(row, types, strict=True):
+            _draw(adata, table[name].to_numpy(), basis, ax, PROBABILITY)
+    for ax, name in zip(axes[0], types, strict=True):
+        ax.set_title(str(name))
+    _add_shared_bar(axes.ravel(), "probability")
+    return axes
+
+
+def plot_labels(adata: Any, label_key: str, *, bases: Sequence[str] = BASES) -> NDArray[Any]:
+    """The labeled spots in the colors of their classes, the others gray.
+
+    Parameters
+    ----------
+    adata
+        With labels in `obs`.
+    label_key
+        Its column: text, categories or whole numbers; missing (NaN, None, "", "nan" or −1) at unlabeled spots.
+    bases
+        Keys of `obsm`, with or without their "X_": one row for each.
+
+    Returns
+    -------
+    axes
+        [bases, 1]
+    """
+    classes = labels_of(adata, label_key)
+    axes = _panels(adata, bases, 1, room=key_width(classes))
+    for ax, basis in zip(axes[:, 0], bases, strict=True):
+        _draw(adata, classes, basis, ax, None)
+    add_key(axes[0, 0], classes)
+    axes[0, 0].set_title(label_key)
+    return axes
+
+
+def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None = None, outline: str | None = "black") -> Axes:
+    """The histology image, with the spots outlined.
+
+    Parameters
+    ----------
+    adata
+        With an image in `uns["spatial"]`.
+    ax
+        Where to draw, by default in a new figure.
+    library_id
+        Which image, where there are several.
+    outline
+        Color of the outlines, None for the image alone.
+
+    Returns
+    -------
+    ax
+    """
+    picture = find_picture(adata, library_id)
+    if picture is None:
+        names = listed(adata.uns.get(TISSUE, {}))
+        raise ValueError(
+            f'There is no single image: uns["spatial"] has {names}. Readers put it there with its scale factor, such as '
+            "tissue_hires_scalef; of several, name one with library_id=..."
+        )
+    places = places_of(adata, TISSUE)
+    left, right, bottom, top = picture.extent
+    ax = new_panel(np.array([[left, top], [right, bottom]]), 0.0) if ax is None else ax
+    prepare(ax, places, spacing(places), TISSUE, picture)
+    ax.set(xlim=(left, right), ylim=(bottom, top))
+    if outline is not None:
+        add_circles(ax, places, 0.7 * spacing(places), {"facecolor": "none", "edgecolor": outline, "linewidth": 0.5})
+    return ax
+
+
+def _draw(adata: Any, values: Classes | Array, basis: str, ax: Axes, scale: ColorScale | None) -> None:
+    draw_spots(adata, values, basis=basis, ax=ax, picture=find_picture(adata) if basis == TISSUE else None, scale=scale)
+
+
+def _panels(adata: Any, bases: Sequence[str], n_columns: int, *, room: float) -> NDArray[Any]:
+    """Empty panels, one row for each basis, as tall as its plane wants, with some room for legends and color bars. [bases, n_columns]"""
+    if isinstance(bases, str) or len(bases) == 0:
+        raise ValueError(f'bases must be a list of names such as ("tsne", "spatial"), got {bases!r}.')
+    heights = [PANEL_WIDTH * height_over_width(places_of(adata, basis)) for basis in bases]
+    figure = new_figure(PANEL_WIDTH * n_columns + AXIS_NAME_WIDTH + room, sum(heights) + TITLE_HEIGHT)
+    axes = figure.subplots(len(bases), n_columns, squeeze=False, gridspec_kw={"height_ratios": heights})
+    for ax, basis in zip(axes[:, 0], bases, strict=True):
+        ax.set_ylabel(axis_name(basis))
+    return axes
+
+
+def _add_shared_bar(axes: NDArray[Any], label: str) -> None:
+    """One color bar to the right of all panels."""
+    drawn = axes[0].collections[-1]
+    bar = axes[0].figure.colorbar(drawn, ax=list(axes), label=label, shrink=0.9, aspect=25, pad=0.02)
+    bar.outline.set_visible(False)
+
+
+def _table(adata: Any, name: str) -> Any:
+    """A data frame of `obsm` with a column for each type."""
+    if name not in adata.obsm or not hasattr(adata.obsm[name], "columns"):
+        raise ValueError(
+            f"There is no data frame obsm[{name!r}]; obsm has {listed(adata.obsm)}: call gpssl.spatial.composition(adata, label_key) first."
+        )
+    return adata.obsm[name]

@@ -1,0 +1,221 @@
+"""The part of a report about predictions: what they are, how they do on held-out labels, and beside other methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from .._runtime.progress import Progress
+from ..comparison._rivals import FULL, RIVALS, Rows
+from ..comparison._splits import MAX_ROWS, at_most, choose
+from ..estimator import GPSSL
+from ..evaluation._calibration import reliability_curve, root_mean_squared_error
+from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
+from ..workflows._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
+from ..workflows._held_out import HeldOutClasses, HeldOutNumbers, hold_out_classes, hold_out_numbers
+from ..workflows._label import new_model
+from ..workflows._settings import Settings, percent, representation_of
+from ..workflows._subject import Labeled, Subject, Target
+from ._content import Chart, NamedCurve, Predictions, Promise, RiskTable
+
+Array = NDArray[np.float64]
+
+ERROR_RATES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+N_TARGETS = 15
+CONFIDENCE = 0.95
+LEVELS = np.linspace(0.05, 0.95, 19)
+MOST_POINTS = 200
+"""Of a curve: more cannot be seen."""
+
+
+def class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
+    """Error rate against coverage, and accuracy against probability."""
+    risks = [_thinned(name, risk_coverage_curve(h.y, h.proba, labels=h.classes)) for name, h in held_out.items()]
+    reliability = []
+    for name, h in held_out.items():
+        curve = reliability_curve(h.y, h.proba, labels=h.classes, n_bins=10)
+        reliability.append(NamedCurve(name, curve.certainty, curve.accuracy, np.round(curve.share * len(h.y))))
+    return (
+        Chart(risks, "share of rows kept, the surest first", "error rate among them", explanation=RISK_WORDS),
+        Chart(reliability, "probability that was given", "share that was right", explanation=RELIABILITY_WORDS),
+    )
+
+
+def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]:
+    """Root mean squared error against coverage, and how often intervals hold."""
+    risks = [_thinned(name, number_curve(h)) for name, h in held_out.items()]
+    holds = [NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])) for name, h in held_out.items()]
+    return (
+        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit="", explanation=RISK_WORDS),
+        Chart(holds, "probability of the interval", "share of numbers within it", explanation=INTERVAL_WORDS),
+    )
+
+
+RISK_WORDS = (
+    "Rows are kept from the most to the least certain. A model that knows what it does not know makes its errors among the last: its curve "
+    "stays low and rises late. From labels that were held out in turn."
+)
+RELIABILITY_WORDS = "Of the predictions made with a probability of 80 %, 80 % should be right: the closer to the diagonal, the better."
+AVERAGE_WORDS = (
+    "What cross-validation gives: about as many errors, more or fewer by chance. With few labels it is optimistic: the threshold is the "
+    "one that keeps most, chosen and judged by the same labels."
+)
+CONFIDENCE_WORDS = (
+    "Held in about 95 of 100 such tables, if the rows without a label are like those with one: stricter, and needs more labels. About, "
+    "since the threshold comes from models that were trained on a part of the labels each."
+)
+NUMBER_WORDS = (
+    "What cross-validation gives; no guarantee. With few labels it is optimistic: thresholds are chosen and judged by the same ones."
+)
+INTERVAL_WORDS = "An interval that should hold a number with a probability of 80 % should do so for 80 % of them."
+
+
+def _thinned(name: str, curve: RiskCoverageCurve) -> NamedCurve:
+    places = np.unique(np.linspace(0, len(curve.risk) - 1, MOST_POINTS).round().astype(int))
+    return NamedCurve(name, curve.coverage[places], curve.risk[places])
+
+
+def class_risks(held_out: HeldOutClasses) -> RiskTable:
+    """Error rates that a person may ask for: up to the first that all predictions meet."""
+    curve = risk_coverage_curve(held_out.y, held_out.proba, labels=held_out.classes)
+    overall = float(curve.risk[-1])
+    n_targets = next((place + 1 for place, rate in enumerate(ERROR_RATES) if rate >= overall), len(ERROR_RATES))
+    targets = np.array(ERROR_RATES[:n_targets])
+    average = np.array([threshold_on_average(curve, target) for target in targets])
+    certain = np.array([certain_threshold(held_out, target, CONFIDENCE) for target in targets])
+    wrong, certainty = held_out.is_wrong.astype(np.float64), held_out.certainty
+    start = int(np.searchsorted(targets, min(0.05, targets[-1])))
+    return RiskTable(
+        targets=targets,
+        promises=[
+            _promise("on average", average, certainty, wrong, AVERAGE_WORDS),
+            _promise(f"with {percent(CONFIDENCE, 0)} confidence", certain, certainty, wrong, CONFIDENCE_WORDS),
+        ],
+        start=start,
+    )
+
+
+def number_risks(held_out: HeldOutNumbers) -> RiskTable:
+    """Errors between that of the surest tenth and that of all."""
+    curve = number_curve(held_out)
+    surest = float(curve.risk[np.searchsorted(curve.coverage, 0.1)])
+    lowest = min(surest, 0.9 * float(curve.risk[-1]))
+    targets = np.linspace(lowest, float(curve.risk[-1]), N_TARGETS)
+    thresholds = np.array([threshold_on_average(curve, target) for target in targets])
+    squares = (held_out.y - held_out.mean) ** 2
+    promise = _promise("on average", thresholds, -held_out.std, squares, NUMBER_WORDS)
+    root = Promise(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
+    return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
+
+
+def _promise(name: str, thresholds: Array, certainty: Array, losses: Array, explanation: str) -> Promise:
+    """Coverage and risk at held-out rows. The page keeps rows at the threshold too, the library those above it."""
+    kept = [certainty > threshold for threshold in thresholds]
+    coverage = np.array([rows.mean() for rows in kept])
+    risk = np.array([losses[rows].mean() if rows.any() else np.nan for rows in kept])
+    from_here = np.where(np.isfinite(thresholds), np.nextafter(thresholds, np.inf), thresholds)
+    return Promise(name, from_here, coverage, risk, explanation)
+
+
+Places = NDArray[np.intp]
+
+
+class Judged(NamedTuple):
+    """What the page says of predictions."""
+
+    predictions: Predictions
+    controls: RiskTable
+    risk_coverage: Chart
+    reliability: Chart
+    error: float
+    """Error rate, or root mean squared error, at held-out labels."""
+
+
+def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: Any, *, rivals: bool, seed: int) -> Judged:
+    """Of the rows at these places; the model is the loaded one, or heads on its representation where it has none for this target."""
+    check_labels(target, subject.path.name, subject.notes)
+    ssl, labeled = representation_of(loaded), subject.labeled()
+    settings = Settings(n_components=len(ssl.posterior_.weights.mean), n_draws=getattr(loaded, "n_draws", None) or 100, seed=seed)
+    predicts_it = hasattr(loaded, "heads_") and loaded.card_.notes.get("target") == target.name
+    model = clone(loaded).set_params(representation=FrozenEstimator(ssl)) if predicts_it else new_model(ssl, target, settings)
+    fitted = loaded if predicts_it else clone(model).fit(labeled.rows, labeled.y)
+    models = {FULL: model, **(_rivals(ssl, subject, labeled, settings, target) if rivals else {})}
+    shown = _Shown(rows, places, labeled.places, target)
+    if target.kind == "class":
+        classes = {name: hold_out_classes(one, labeled, seed, name) for name, one in models.items()}
+        error = float(classes[FULL].is_wrong.mean())
+        return Judged(_classes(fitted, shown, classes[FULL]), class_risks(classes[FULL]), *class_charts(classes), error)
+    numbers = {name: hold_out_numbers(one, labeled, seed, name) for name, one in models.items()}
+    error = root_mean_squared_error(numbers[FULL].y, numbers[FULL].mean)
+    return Judged(_numbers(fitted, shown, numbers[FULL]), number_risks(numbers[FULL]), *number_charts(numbers), error)
+
+
+def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, target: Target) -> dict[str, Any]:
+    """The compared methods, each with the settings that suit the labels best; those that cannot be run are left out."""
+    found = {}
+    regression = target.kind == "number"
+    sampled, known = at_most(subject, labeled, MAX_ROWS, settings.seed)
+    rows = Rows(sampled, ssl.kernel_, settings, regression)
+    progress = Progress("compared methods", len(RIVALS) - 1, unit="methods")
+    for name, candidates in RIVALS.items():
+        if name == FULL:
+            continue
+        try:
+            found[name] = choose(candidates(rows), known, np.arange(len(known.y)), settings.seed, regression=regression).estimator
+        except (ImportError, ValueError):
+            continue
+        progress.advance(1)
+    progress.finish()
+    return found
+
+
+class _Shown(NamedTuple):
+    """The rows of the page."""
+
+    rows: Any
+    places: Places
+    labeled: Places
+    """Places of all rows with a label."""
+    target: Target
+
+    def with_held_out(self, values: NDArray[Any], held_out: NDArray[Any]) -> NDArray[Any]:
+        """At rows with a label, what was predicted without it: the model has seen it."""
+        place_of = np.full(len(self.target.values), -1)
+        place_of[self.labeled] = np.arange(len(self.labeled))
+        among = place_of[self.places]
+        values = values.copy()
+        values[among >= 0] = held_out[among[among >= 0]]
+        return values
+
+
+def _classes(model: Any, shown: _Shown, held_out: HeldOutClasses) -> Predictions:
+    proba, std = model.predict_proba(shown.rows), model.predict_proba_std(shown.rows)
+    if np.array_equal(model.classes_, held_out.classes):
+        proba = shown.with_held_out(proba, held_out.proba)
+    best = proba.argmax(axis=1)
+    return Predictions(
+        target=shown.target.name,
+        predicted=[str(name) for name in model.classes_[best]],
+        certainty=proba.max(axis=1),
+        std=std[np.arange(len(best)), best],
+        labeled=shown.target.is_known[shown.places],
+    )
+
+
+def _numbers(model: Any, shown: _Shown, held_out: HeldOutNumbers) -> Predictions:
+    mean = shown.with_held_out(model.predict(shown.rows), held_out.mean)
+    std = shown.with_held_out(model.predict_std(shown.rows), held_out.std)
+    return Predictions(
+        target=shown.target.name,
+        predicted=[f"{value:.6g}" for value in mean],
+        certainty=-std,
+        std=std,
+        labeled=shown.target.is_known[shown.places],
+        is_probability=False,
+        values=mean,
+    )

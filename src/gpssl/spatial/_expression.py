@@ -1,0 +1,291 @@
+"""Gene expression as a few numbers for each spot: normalized, logged, the variable genes, their principal components.
+
+What scanpy's `normalize_total`, `log1p`, `highly_variable_genes` and `pca` do in memory is done here from sums over spots, so that AnnData
+in memory, in a file (backed) and on Dask take the same path and give the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+
+from .._runtime.progress import Progress
+from .._runtime.threads import one_blas_thread
+from ..data._opening import open_rows
+from ..data._rows import Part, Rows
+from ._fields import check_writable, column, counts_of, need, numbers, slice_codes, some
+
+Array = NDArray[np.float64]
+
+N_BINS = 20
+
+
+class GeneMoments(NamedTuple):
+    """Sums over the spots of one slice, of normalized counts."""
+
+    n_spots: float
+    total: Array
+    """[genes]"""
+    squared: Array
+    """[genes]"""
+
+
+def highly_variable(slices: Sequence[GeneMoments], n_top_genes: int) -> NDArray[np.bool_]:
+    """The genes of the highest normalized dispersion; of several slices, those that are among them in most slices. [genes]"""
+    if len(slices) == 1:
+        return _top(normalized_dispersions(slices[0]), n_top_genes)
+    dispersions = np.stack([_among_expressed(moments) for moments in slices])
+    n_slices = np.sum([_top(values, n_top_genes) for values in dispersions], axis=0)
+    mean = np.nan_to_num(dispersions, nan=0.0).mean(axis=0)
+    chosen = np.lexsort((-mean, -n_slices))[:n_top_genes]
+    mask = np.zeros(dispersions.shape[1], dtype=bool)
+    mask[chosen] = True
+    return mask
+
+
+def normalized_dispersions(moments: GeneMoments) -> Array:
+    """log(variance / mean), standardized among genes of a similar log(1 + mean); NaN for genes without counts. [genes]"""
+    pandas = need("pandas")
+    mean = moments.total / moments.n_spots
+    # A slice of one spot has no variance, and no say.
+    variance = (moments.squared / moments.n_spots - mean**2) * moments.n_spots / max(moments.n_spots - 1, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        dispersion = np.log(np.where(variance > 0, variance, np.nan) / np.where(mean > 0, mean, 1e-12))
+    table = pandas.DataFrame({"dispersion": dispersion, "bin": pandas.cut(np.log1p(mean), bins=N_BINS)})
+    in_bin = table.groupby("bin", observed=True)["dispersion"]
+    center, spread = in_bin.transform("mean").to_numpy(), in_bin.transform("std").to_numpy()
+    alone = np.isnan(spread)  # one gene in its bin: its dispersion is its own measure
+    return (dispersion - np.where(alone, 0.0, center)) / np.where(alone, center, spread)
+
+
+def _among_expressed(moments: GeneMoments) -> Array:
+    """As above, of the genes that this slice has: those of other slices alone should not widen the bins. [genes]"""
+    dispersions = np.full(len(moments.total), np.nan)
+    expressed = moments.total > 0
+    dispersions[expressed] = normalized_dispersions(GeneMoments(moments.n_spots, moments.total[expressed], moments.squared[expressed]))
+    return dispersions
+
+
+def _top(values: Array, count: int) -> NDArray[np.bool_]:
+    """The largest; ties are all in. [genes]"""
+    known = np.sort(values[~np.isnan(values)])[::-1]
+    cutoff = known[min(count, len(known)) - 1] if len(known) else np.inf
+    return np.nan_to_num(values, nan=-np.inf) >= cutoff
+
+
+N_COMPS = 20
+"""The paper's number of principal components."""
+N_TOP_GENES = 2000
+MOST_GENES = 8000
+"""Their covariance is held as a whole."""
+FEWEST_SPOTS = 3
+MADE_HERE = "gpssl"
+"""Entry of `uns["pca"]` that says how components were made, if they were made here with genes chosen here."""
+
+
+class Expression(NamedTuple):
+    """Principal components of the expression, and what they were made from, as scanpy keeps it."""
+
+    scores: Array
+    """[n, P]"""
+    loadings: Array
+    """Zero for genes that were not used. [genes, P]"""
+    variance: Array
+    """Of each component. [P]"""
+    variance_ratio: Array
+    """[P]"""
+    used: NDArray[np.bool_]
+    """The genes. [genes]"""
+
+
+class Scale(NamedTuple):
+    """How values become log-expression."""
+
+    are_counts: bool
+    target: float = 1.0
+    """The total that each spot's counts are scaled to: the median total."""
+    unit: float = 1.0
+    """Of values that were logged before: the natural logarithm of their base."""
+
+    def normalize(self, X: NDArray[Any]) -> Array:
+        """Counts c_ng become t·c_ng / Σ_g c_ng; what was logged before is taken back to that. [n, genes]"""
+        return X * self._factor(X) if self.are_counts else np.expm1(self.unit * X.astype(np.float64))
+
+    def log(self, X: NDArray[Any], genes: NDArray[Any]) -> Array:
+        """The logarithm of one plus that, of some genes. [n, genes]"""
+        chosen = X[:, genes].astype(np.float64)
+        return np.log1p(chosen * self._factor(X)) if self.are_counts else self.unit * chosen
+
+    def _factor(self, X: NDArray[Any]) -> Array:
+        return self.target / X.sum(axis=1, keepdims=True, dtype=np.float64)
+
+
+def expression_scores(
+    adata: Any,
+    *,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    mask_var: str | ArrayLike | None = None,
+    batch_key: str | None = None,
+    n_top_genes: int = N_TOP_GENES,
+    n_comps: int = N_COMPS,
+    verbose: bool = False,
+) -> Array:
+    """What stands for a spot's expression: `obsm[use_rep]`, else the first of `obsm["X_pca"]`, which are made where missing. [n, P]
+
+    They are made again, and replaced, where a layer or genes are named, and where they were made here in another way. As scanpy's `pca`
+    does, this writes `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and, if genes had to be chosen, `var["highly_variable"]`.
+    """
+    check_writable(adata)
+    if use_rep is not None:
+        return numbers(adata, use_rep)
+    way = {"n_comps": n_comps, "n_top_genes": n_top_genes, "layer": layer or "X", "batch_key": batch_key or ""}
+    made_here = adata.uns.get("pca", {}).get(MADE_HERE)
+    if "X_pca" in adata.obsm and mask_var is None and (made_here == way if made_here else layer is None):
+        return numbers(adata, "X_pca")[:, :n_comps]
+    if mask_var is None and "highly_variable" in adata.var and not made_here:
+        mask_var = "highly_variable"
+    found = principal_components(
+        adata, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps, verbose=verbose
+    )
+    if mask_var is None:
+        adata.var["highly_variable"] = found.used
+    adata.obsm["X_pca"], adata.varm["PCs"] = found.scores, found.loadings
+    adata.uns["pca"] = {
+        "variance": found.variance,
+        "variance_ratio": found.variance_ratio,
+        **({MADE_HERE: way} if mask_var is None else {}),
+    }
+    return found.scores
+
+
+def principal_components(
+    adata: Any,
+    *,
+    layer: str | None = None,
+    mask_var: str | ArrayLike | None = None,
+    batch_key: str | None = None,
+    n_top_genes: int = N_TOP_GENES,
+    n_comps: int = N_COMPS,
+    verbose: bool = False,
+) -> Expression:
+    """Principal components of log-normalized expression: four passes over the spots, and at no time more than some of them in memory.
+
+    Whole numbers are counts, and are normalized and logged. Other values are taken as they are where `uns["log1p"]` says that scanpy logged
+    them. Without `mask_var`, genes are chosen as scanpy's flavor "seurat" does, in each slice where there are several.
+    """
+    rows = open_matrix(adata, layer)
+    if adata.n_obs < FEWEST_SPOTS:
+        raise ValueError(f"There are {adata.n_obs} spots: principal components need at least {FEWEST_SPOTS}.")
+    scale = find_scale(adata, rows)
+    used = _genes(adata, rows, scale, mask_var, batch_key, n_top_genes, verbose=verbose)
+    n_comps = min(n_comps, rows.count() - 1, int(used.sum()))
+    with one_blas_thread():
+        progress = Progress("principal components", rows.n_rows, enabled=verbose, unit="spots")
+        moments = rows.reduce(partial(_second_moments, scale=scale, used=used), _add, progress=progress)
+        total, mean = moments[0], moments[1] / moments[0]
+        covariance = (moments[2] - total * np.outer(mean, mean)) / (total - 1)
+        last = len(covariance) - 1
+        eigenvalues, vectors = eigh(covariance, subset_by_index=[last - n_comps + 1, last])
+    variance, directions = eigenvalues[::-1], fix_signs(vectors[:, ::-1])
+    scores = np.asarray(rows.map(partial(_project, scale=scale, used=used, mean=mean, directions=directions), (None, n_comps)))
+    loadings = np.zeros((len(used), n_comps))
+    loadings[used] = directions
+    return Expression(scores.astype(np.float64), loadings, variance, variance / np.trace(covariance), used)
+
+
+def log_expression(adata: Any, genes: Sequence[str], *, layer: str | None = None) -> Array:
+    """log(1 + normalized counts) of some genes. [n, genes]"""
+    rows = open_matrix(adata, layer)
+    scale = find_scale(adata, rows)
+    places = adata.var_names.get_indexer(list(genes))
+    return np.asarray(rows.map(partial(scale.log, genes=places), (None, len(places))), dtype=np.float64)
+
+
+def open_matrix(adata: Any, layer: str | None) -> Rows:
+    """The counts, to be read some spots at a time."""
+    return open_rows(counts_of(adata, layer, hint=", or a representation, use_rep=..."))
+
+
+def find_scale(adata: Any, rows: Rows) -> Scale:
+    """Whether these are counts, and the median total; a sentence for values that can be neither counts nor log-expression."""
+    total, lowest, whole = np.asarray(rows.map(_look_at, (None, 3))).T
+    if not whole.all():
+        if "log1p" in adata.uns and lowest.min() >= 0:
+            base = adata.uns["log1p"].get("base")
+            return Scale(are_counts=False, unit=1.0 if base is None else float(np.log(base)))
+        spot = adata.obs_names[int(np.argmin(whole))]
+        raise ValueError(
+            f"Some values are not whole numbers (spot {spot!r} has one), so these are not counts. Pass layer=... with the raw counts, or "
+            'use_rep="X_pca" where principal components are there; adata.raw.to_adata() may have better values than a scaled X. If they '
+            'were normalized and logged, but scanpy did not note it, set adata.uns["log1p"] = {"base": None}. Counts that a correction '
+            "made fractional can be rounded."
+        )
+    if lowest.min() < 0:
+        spot = adata.obs_names[int(np.argmin(lowest))]
+        raise ValueError(f"Spot {spot!r} has negative values, so these are not counts: pass layer=... with the raw counts.")
+    empty = np.flatnonzero(total == 0)
+    if len(empty):
+        raise ValueError(
+            f"{len(empty)} of {len(total)} spots have no counts at all ({some(adata.obs_names[empty])}): remove them, "
+            "scanpy.pp.filter_cells(adata, min_counts=1)."
+        )
+    return Scale(are_counts=True, target=float(np.median(total)))
+
+
+def _look_at(X: NDArray[Any]) -> Array:
+    """Total, lowest value, and whether all are whole numbers. [n, 3]"""
+    return np.stack([X.sum(axis=1, dtype=np.float64), X.min(axis=1), (np.floor(X) == X).all(axis=1)], axis=1).astype(np.float64)
+
+
+def _genes(
+    adata: Any, rows: Rows, scale: Scale, mask_var: str | ArrayLike | None, batch_key: str | None, n_top_genes: int, *, verbose: bool
+) -> NDArray[np.bool_]:
+    """Those that principal components are made of. [genes]"""
+    if mask_var is None:
+        if adata.n_vars <= n_top_genes:
+            return np.ones(adata.n_vars, dtype=bool)
+        codes, n_slices = slice_codes(adata, batch_key)
+        progress = Progress("variable genes", rows.n_rows, enabled=verbose, unit="spots")
+        by_slice = partial(_gene_moments, scale=scale, n_slices=n_slices)
+        moments = rows.weighted((1 + codes).astype(np.float64)).reduce(by_slice, _add, progress=progress)
+        return highly_variable([GeneMoments(*sums) for sums in zip(*moments, strict=True)], n_top_genes)
+    named = f'var["{mask_var}"]' if isinstance(mask_var, str) else "mask_var"
+    mask = np.asarray(column(adata.var, mask_var, "mask_var", "var") if isinstance(mask_var, str) else mask_var)
+    if mask.dtype != bool or mask.shape != (adata.n_vars,):
+        raise ValueError(f"{named} must be one boolean for each of the {adata.n_vars} genes, got {mask.dtype} of shape {mask.shape}.")
+    if not 2 <= mask.sum() <= MOST_GENES:
+        raise ValueError(f"{named} leaves {mask.sum()} genes: principal components are made of 2 to {MOST_GENES:,}.")
+    return mask
+
+
+def _gene_moments(part: Part, *, scale: Scale, n_slices: int) -> tuple[Array, Array, Array]:
+    """Spots, sums and sums of squares of normalized counts in each slice. The part's weights are the numbers of slices, from 1."""
+    values, codes = scale.normalize(part.rows), part.weight.astype(np.intp) - 1
+    member = np.eye(n_slices)[codes].T
+    return member.sum(axis=1), member @ values, member @ values**2
+
+
+def _second_moments(part: Part, *, scale: Scale, used: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """Spots, Σ x and Σ x xᵀ of the log-expression of the genes used."""
+    values = scale.log(part.rows, used)
+    return np.float64(len(values)), values.sum(axis=0), values.T @ values  # type: ignore[return-value]
+
+
+def _add(one: tuple[Array, ...], other: tuple[Array, ...]) -> tuple[Array, ...]:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def _project(X: NDArray[Any], *, scale: Scale, used: NDArray[np.bool_], mean: Array, directions: Array) -> Array:
+    return (scale.log(X, used) - mean) @ directions
+
+
+def fix_signs(vectors: Array) -> Array:
+    """The largest entry of each column is positive, so that the same data give the same components everywhere."""
+    largest = np.abs(vectors).argmax(axis=0)
+    return vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])

@@ -1,0 +1,311 @@
+"""The color of the tissue under each spot."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import check_number
+from ._fields import need
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """Width and height, without reading the pixels."""
+    with _stream(path) as file:
+        return _open(file, path).size
+
+
+def read_image(path: Path, *, longest: int | None = None) -> NDArray[np.float32]:
+    """Colors from 0 to 1, scaled down so that no side is longer than asked for. [h, w, 3]"""
+    with _stream(path) as file:
+        image = _open(file, path)
+        try:
+            if longest is not None:
+                image.thumbnail((longest, longest))  # for JPEG this decodes no more pixels than are needed
+            return np.asarray(image.convert("RGB"), dtype=np.float32) / np.float32(255)
+        except OSError as error:
+            raise ValueError(
+                f"{path} cannot be read as an image ({error}). Restore the file, or take it away to read without an image."
+            ) from error
+
+
+def _stream(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+def _open(file: IO[bytes], path: Path) -> Any:
+    pillow = need("PIL.Image")
+    with warnings.catch_warnings():
+        # Microscopes make images of this size; they are no attack.
+        warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
+        try:
+            return pillow.open(file)
+        except OSError as error:
+            raise ValueError(
+                f"{path} is no image that Pillow knows. Restore the file, or take it away to read without an image."
+            ) from error
+
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+CHANNELS = ("red", "green", "blue")
+
+
+def image_features(
+    adata: Any,
+    *,
+    library_id: str | None = None,
+    resolution: str = "hires",
+    radius: float | None = None,
+    texture: bool = False,
+    key_added: str = "image",
+) -> None:
+    """Mean color over the disc under each spot, from 0 to 1.
+
+    The pixel in row i and column j of the image covers [j, j + 1] × [i, i + 1]. For the spot at (x, y), with the scale s of the image,
+
+        D = {(i, j) : (j + ½ − s x)² + (i + ½ − s y)² ≤ (s r)²},    mean = |D|⁻¹ Σ_D v_ij,    std² = |D|⁻¹ Σ_D (v_ij − mean)²
+
+    for each channel v. A disc so small that it holds the center of no pixel takes the pixel that it lies in. Pixels beyond the image's edge
+    count for nothing; a spot whose disc lies beyond it entirely has NaN, and a warning says how many there are.
+
+    Parameters
+    ----------
+    adata
+        With `obsm["spatial"]` [n, 2], and an image and its scale in `uns["spatial"]`, as scanpy and `read_visium` lay them out. Gray images
+        and those with transparency are welcome; whole numbers count from 0 to the largest of their type, others from 0 to 1.
+    library_id
+        The section's name in `uns["spatial"]`; may be left out. Slices that were concatenated are refused, as nothing says which spot lies
+        on which of their images: compute colors before `anndata.concat`, which keeps them.
+    resolution
+        "hires" or "lowres", or whatever the image's name is.
+    radius
+        r, in the unit of `obsm["spatial"]`. By default half of `spot_diameter_fullres`.
+    texture
+        Adds the standard deviation of each channel.
+    key_added
+        Name of the result.
+
+    Writes
+    ------
+    `obsm[key_added]`
+        Data frame with columns "red", "green", "blue", and for texture "red_std", "green_std", "blue_std". [n, 3 or 6]
+    """
+    pandas = need("pandas")
+    picture = _find_picture(adata, library_id, resolution)
+    centers = _spot_coordinates(adata) * picture.scale
+    reach = _reach(picture, radius)
+    discs = Discs(centers, reach * picture.scale, picture.pixels.shape[:2])
+    _check_overlap(picture, discs)
+    features: dict[str, Array] = {}
+    for name, channel in zip(CHANNELS, _channels(picture.pixels), strict=True):
+        features[name], features[f"{name}_std"] = _mean_and_std(channel, discs, texture=texture)
+    names = [*CHANNELS, *(f"{name}_std" for name in CHANNELS if texture)]
+    adata.obsm[key_added] = pandas.DataFrame({name: features[name] for name in names}, index=adata.obs_names)
+
+
+class Picture(NamedTuple):
+    """An image of the tissue, and how the coordinates of spots lead to its pixels."""
+
+    name: str
+    pixels: NDArray[Any]
+    """[h, w] or [h, w, channels]"""
+    scale: float
+    """Pixels of this image for one unit of the spots' coordinates."""
+    spot_radius: float | None
+    """In the unit of the spots' coordinates."""
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom and top edge in the coordinates of the spots, y downwards."""
+        height, width = self.pixels.shape[:2]
+        return 0.0, width / self.scale, height / self.scale, 0.0
+
+
+def picture_of(libraries: Mapping[str, Any], library_id: str, resolution: str) -> Picture | None:
+    """An image of `uns["spatial"]`; None where it is missing, or the scale that says where spots are in it."""
+    images, factors = (libraries[library_id].get(part, {}) for part in ("images", "scalefactors"))
+    scale = float(factors.get(_scale_factor(resolution), 0))
+    if resolution not in images or not scale > 0:
+        return None
+    pixels = np.asarray(images[resolution])
+    if pixels.ndim not in (2, 3) or 0 in pixels.shape:
+        raise ValueError(f"The image {resolution!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
+    diameter = factors.get("spot_diameter_fullres")
+    return Picture(f"{resolution} of {library_id}", pixels, scale, None if diameter is None else float(diameter) / 2)
+
+
+def _scale_factor(resolution: str) -> str:
+    return f"tissue_{resolution}_scalef"
+
+
+def _find_picture(adata: Any, library_id: str | None, resolution: str) -> Picture:
+    libraries = adata.uns.get("spatial", {})
+    if not libraries:
+        raise ValueError('There is no image: uns["spatial"] is missing or empty. `read_visium` fills it where the folder has an image.')
+    library = next(iter(libraries)) if library_id is None else library_id
+    if library not in libraries:
+        raise ValueError(f"uns['spatial'] has no {library!r}, but {', '.join(libraries)}.")
+    if len(libraries) > 1:
+        raise ValueError(
+            f"uns['spatial'] has several sections, {', '.join(libraries)}: compute colors slice by slice, before anndata.concat. Where "
+            f"all spots are of one, keep that alone: adata.uns['spatial'] = {{{library!r}: adata.uns['spatial'][{library!r}]}}."
+        )
+    images = libraries[library].get("images", {})
+    if resolution not in images:
+        raise ValueError(f"{library!r} has no image {resolution!r}; it has {', '.join(images) or 'none at all'}.")
+    picture = picture_of(libraries, library, resolution)
+    if picture is None:
+        raise ValueError(
+            f"The scale factors of {library!r} have no {_scale_factor(resolution)} above 0, which says where spots are in the image "
+            f"{resolution!r}."
+        )
+    return picture
+
+
+def _reach(picture: Picture, radius: float | None) -> float:
+    """Of the disc under a spot, in the unit of the spots' coordinates."""
+    if radius is not None:
+        check_number("radius", radius, Real, above=0)
+        return radius
+    if picture.spot_radius is None or not 0 < picture.spot_radius < np.inf:
+        raise ValueError("How large are the spots? The scale factors have no spot_diameter_fullres above 0: give a radius above 0.")
+    return picture.spot_radius
+
+
+def _spot_coordinates(adata: Any) -> Array:
+    if "spatial" not in adata.obsm:
+        raise ValueError('The spots have no coordinates: obsm["spatial"] is missing.')
+    coordinates = np.asarray(adata.obsm["spatial"], dtype=np.float64)
+    if coordinates.ndim != 2 or coordinates.shape[1] < 2:
+        raise ValueError(f'obsm["spatial"] has shape {coordinates.shape}; two columns, x and y, are expected.')
+    if not np.isfinite(coordinates[:, :2]).all():
+        raise ValueError('obsm["spatial"] has coordinates that are not finite. Leave those spots out.')
+    return coordinates[:, :2]
+
+
+def _check_overlap(picture: Picture, discs: Discs) -> None:
+    """A sentence where the spots are not on the image."""
+    n_spots, outside = len(discs.centers), int((discs.n_pixels == 0).sum())
+    if not outside:
+        return
+    height, width = discs.shape
+    (left, top), (right, bottom) = discs.centers.min(axis=0), discs.centers.max(axis=0)
+    where = (
+        f"{outside} of {n_spots} spots lie outside of the image {picture.name} ({width} × {height} pixels): scaled by {picture.scale:g}, "
+        f"spots are at x from {left:.0f} to {right:.0f} and y from {top:.0f} to {bottom:.0f}."
+    )
+    if 2 * outside > n_spots:
+        raise ValueError(
+            f"Image and spots do not overlap: {where} Is the image of another section or another size, is the scale factor of another "
+            "image, or are x and y exchanged?"
+        )
+    warnings.warn(f"{where} Their colors are NaN: leave these spots out before you use them.", UserWarning, stacklevel=3)
+
+
+def _channels(pixels: NDArray[Any]) -> Iterator[Array]:
+    """Red, green and blue from 0 to 1, one after the other; gray is all three, transparency is left out. Each [h, w]."""
+    if np.issubdtype(pixels.dtype, np.integer):
+        largest = float(np.iinfo(pixels.dtype).max)
+    else:
+        largest = 1.0
+        if not (pixels.min() >= 0 and pixels.max() <= 1):
+            raise ValueError(
+                f"The image has values from {pixels.min():g} to {pixels.max():g}: from 0 to 1 are expected, or whole numbers as uint8."
+            )
+    planes = pixels[:, :, None] if pixels.ndim == 2 else pixels
+    for place in range(len(CHANNELS)):
+        yield planes[:, :, place if planes.shape[2] >= len(CHANNELS) else 0].astype(np.float64) / largest
+
+
+class Run(NamedTuple):
+    """Neighboring pixels of one row, for each spot. [n] each"""
+
+    row: Places
+    start: Places
+    """The first column."""
+    end: Places
+    """The column after the last; that of the start where there are no pixels."""
+
+
+@dataclass(frozen=True)
+class Discs:
+    """A disc around each spot, in pixels."""
+
+    centers: Array
+    """x and y. [n, 2]"""
+    radius: float
+    shape: tuple[int, int]
+    """Height and width of the image."""
+
+    @cached_property
+    def n_pixels(self) -> Places:
+        """|D| [n]"""
+        n_pixels = np.zeros(len(self.centers), dtype=np.intp)
+        for run in self.runs():
+            n_pixels += run.end - run.start
+        return n_pixels
+
+    def totals(self, values: Array) -> Array:
+        """Σ_D v_ij for values [h, w]. [n]
+
+        With the sums c_ij = Σ_{k<j} v_ik along rows, each row of a disc costs two look-ups, whatever its width.
+        """
+        sums = np.zeros((values.shape[0], values.shape[1] + 1))
+        np.cumsum(values, axis=1, out=sums[:, 1:])
+        total = np.zeros(len(self.centers))
+        for run in self.runs():
+            total += sums[run.row, run.end] - sums[run.row, run.start]
+        return total
+
+    def runs(self) -> Iterator[Run]:
+        """The discs, cut into rows of pixels; at last the pixel under the center where no other is in the disc."""
+        empty = np.ones(len(self.centers), dtype=bool)
+        for offset in range(min(int(2 * self.radius) + 2, self.shape[0])):
+            run = self._row(offset)
+            empty &= run.end == run.start
+            yield run
+        yield self._pixels_under(empty)
+
+    def _row(self, offset: int) -> Run:
+        """Of each disc the row of this number, from its top or the image's."""
+        height, width = self.shape
+        x, y = self.centers.T
+        row = np.maximum(np.ceil(y - self.radius - 0.5), 0) + offset
+        square = self.radius**2 - (row + 0.5 - y) ** 2
+        half = np.sqrt(np.maximum(square, 0))
+        here = (square >= 0) & (row < height)
+        start = np.clip(np.ceil(x - half - 0.5), 0, width)
+        end = np.clip(np.floor(x + half - 0.5) + 1, start, width)
+        return Run(np.where(here, row, 0).astype(np.intp), start.astype(np.intp), np.where(here, end, start).astype(np.intp))
+
+    def _pixels_under(self, spots: NDArray[np.bool_]) -> Run:
+        """The pixels that these spots' centers lie in, where they are within the image."""
+        height, width = self.shape
+        column, row = np.floor(self.centers).T
+        inside = spots & (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        start = np.where(inside, column, 0).astype(np.intp)
+        return Run(np.where(inside, row, 0).astype(np.intp), start, start + inside)
+
+
+def _mean_and_std(channel: Array, discs: Discs, *, texture: bool) -> tuple[Array, Array]:
+    """Mean and standard deviation over each disc; NaN without pixels, and for standard deviations that are not asked for. [n] each"""
+    count = np.where(discs.n_pixels > 0, discs.n_pixels, np.nan)
+    # Around the mean of the whole image, where the difference of squares loses fewer digits.
+    shift = channel.mean()
+    channel -= shift
+    mean = discs.totals(channel) / count
+    if not texture:
+        return mean + shift, np.full(len(count), np.nan)
+    squares = discs.totals(channel**2) / count
+    return mean + shift, np.sqrt(np.maximum(squares - mean**2, 0))

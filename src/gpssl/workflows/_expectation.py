@@ -1,0 +1,160 @@
+"""What error rate to expect, and which predictions to keep so that it holds: from labels that were held out in turn."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from math import ceil, log, log1p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evaluation._calibration import root_mean_squared_error
+from ..evaluation._selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses
+from ._held_out import HeldOutClasses, HeldOutNumbers, hold_out_classes, hold_out_numbers
+from ._settings import percent
+from ._subject import Labeled, Target
+
+Array = NDArray[np.float64]
+
+INTERVAL = 0.9
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a person asks of the predictions that are kept."""
+
+    max_risk: float | None = None
+    """The largest error rate; for numbers, the largest root mean squared error. None keeps all."""
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What cross-validation on the labels tells of the predictions for the other rows."""
+
+    risk_name: str
+    risk: float
+    """Of all predictions."""
+    interval: tuple[float, float] | None
+    """Where an error rate may be with 95 % confidence."""
+    n_judged: int
+    n_independent: int
+    """Of the judged rows: all, or one of each group."""
+    coverage: float
+    """Share of predictions that are kept."""
+    kept_risk: float
+    """Of these; NaN where none is kept."""
+    threshold: float
+    """Certainty above which a prediction is kept: a probability, or minus a standard deviation. −inf keeps all."""
+    baseline_risk: float
+    """Of guessing the most frequent class, or the mean: what a model must beat."""
+    interval_coverage: float | None
+    """Share of numbers that were in their 90 % interval."""
+
+
+def check_labels(target: Target, file: str, notes: list[str]) -> None:
+    """A sentence for labels that nothing can be learned from, a note for those that little can."""
+    labels = target.labels
+    if len(labels) == 0:
+        raise ValueError(f"No row of {file} has a label in {target.name!r}: fill in some of its cells.")
+    values, counts = np.unique(labels, return_counts=True)
+    if len(values) < 2:
+        raise ValueError(
+            f"All {len(labels)} labels in {target.name!r} are {values[0]!s}: there is nothing to tell apart. Label rows of another "
+            "class, or choose another column."
+        )
+    if target.kind == "class" and counts.min() == 1:
+        rare = ", ".join(map(str, values[counts == 1][:5]))
+        notes.append(f"Classes with a single labeled row count as errors when it is held out: {rare}.")
+    if target.kind == "class" and len(values) > len(labels) / 2:
+        notes.append(f"{target.name!r} has {len(values)} classes for {len(labels)} labels. For numbers, pass --numeric.")
+
+
+def expect(model: Any, target: Target, labeled: Labeled, promise: Promise, seed: int) -> Expectation:
+    """From labels that were held out in turn."""
+    if target.kind == "class":
+        return expect_classes(hold_out_classes(model, labeled, seed), promise)
+    return expect_numbers(hold_out_numbers(model, labeled, seed), promise)
+
+
+def expect_classes(held_out: HeldOutClasses, promise: Promise) -> Expectation:
+    """Of classes."""
+    threshold = -np.inf if promise.max_risk is None else certain_threshold(held_out, promise.max_risk, promise.confidence)
+    kept = held_out.certainty > threshold
+    commonest = np.unique(held_out.y, return_counts=True)[1].max()
+    return Expectation(
+        risk_name="error rate",
+        risk=float(held_out.is_wrong.mean()),
+        interval=held_out.error_interval(),
+        n_judged=len(held_out.y),
+        n_independent=len(held_out.independent()),
+        coverage=float(kept.mean()),
+        kept_risk=float(held_out.is_wrong[kept].mean()) if kept.any() else float("nan"),
+        threshold=threshold,
+        baseline_risk=1 - float(commonest) / len(held_out.y),
+        interval_coverage=None,
+    )
+
+
+def certain_threshold(held_out: HeldOutClasses, max_risk: float, confidence: float) -> float:
+    """That of `risk_controlled_threshold`, on rows that are independent: of each group only one. inf where none can be promised.
+
+    The probabilities are those of models that have seen nine tenths of the labels, which the model that is used has seen all of: what is
+    promised holds as far as these are alike.
+    """
+    rows = held_out.independent()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No threshold holds the risk")  # whoever asks says it in other words
+        return risk_controlled_threshold(held_out.y[rows], held_out.proba[rows], max_risk, confidence, labels=held_out.classes)
+
+
+def expect_numbers(held_out: HeldOutNumbers, promise: Promise) -> Expectation:
+    """Of numbers."""
+    threshold = -np.inf if promise.max_risk is None else threshold_on_average(number_curve(held_out), promise.max_risk)
+    kept = -held_out.std > threshold
+    return Expectation(
+        risk_name="root mean squared error",
+        risk=root_mean_squared_error(held_out.y, held_out.mean),
+        interval=None,
+        n_judged=len(held_out.y),
+        n_independent=len(held_out.y),
+        coverage=float(kept.mean()),
+        kept_risk=root_mean_squared_error(held_out.y[kept], held_out.mean[kept]) if kept.any() else float("nan"),
+        threshold=threshold,
+        baseline_risk=float(held_out.y.std()),
+        interval_coverage=held_out.interval_coverage(INTERVAL),
+    )
+
+
+def number_curve(held_out: HeldOutNumbers) -> RiskCoverageCurve:
+    """Root mean squared error against coverage: the surest predictions first."""
+    curve = risk_coverage_curve_from_losses((held_out.y - held_out.mean) ** 2, -held_out.std)
+    return curve._replace(risk=np.sqrt(curve.risk))
+
+
+def threshold_on_average(curve: RiskCoverageCurve, max_risk: float) -> float:
+    """The lowest certainty above which the risk at held-out rows is small enough: −inf keeps all, inf none."""
+    fits = np.flatnonzero(curve.risk <= max_risk)
+    if len(fits) == 0:
+        return np.inf
+    laxest = fits[-1]
+    return -np.inf if laxest == len(curve.risk) - 1 else float(np.nextafter(curve.threshold[laxest], -np.inf))
+
+
+def what_cannot_be_promised(expectation: Expectation, promise: Promise, target: Target) -> list[str]:
+    """Why nothing is kept, where nothing is."""
+    if expectation.threshold != np.inf or promise.max_risk is None:
+        return []
+    if target.kind == "number":
+        return [f"No prediction is sure enough for an error of {promise.max_risk:g}: raise --max-risk."]
+    least = ceil(log(1 - promise.confidence) / log1p(-promise.max_risk))
+    n_wrong = round(expectation.risk * expectation.n_judged)
+    groups = f" in {expectation.n_independent:,} groups" if expectation.n_independent < expectation.n_judged else ""
+    what = "groups" if groups else "rows"
+    return [
+        f"An error rate of {percent(promise.max_risk)} cannot be promised with {percent(promise.confidence, 0)} confidence from "
+        f"{expectation.n_judged:,} labels{groups}, of which cross-validation got {n_wrong:,} wrong, so all predictions are left to a "
+        f"person. Label more {what} (without any error, {least:,} are the least that can do), raise --max-risk, or lower --confidence."
+    ]

@@ -1,0 +1,156 @@
+"""Predictions for labeled rows by models that have not seen their labels: what error rate to expect."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from .._runtime.progress import Progress
+from ._subject import Labeled
+
+Array = NDArray[np.float64]
+Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+N_FOLDS = 10
+
+
+class HeldOutClasses(NamedTuple):
+    """Labeled rows, and the probabilities that models without their labels give."""
+
+    y: NDArray[Any]
+    """[n]"""
+    proba: Array
+    """[n, K]"""
+    classes: NDArray[Any]
+    """[K]"""
+    groups: NDArray[Any] | None = None
+    """Which rows belong together and are not independent. [n]"""
+
+    @property
+    def is_wrong(self) -> NDArray[np.bool_]:
+        """Whether the likeliest class is another. [n]"""
+        return self.classes[self.proba.argmax(axis=1)] != self.y
+
+    @property
+    def certainty(self) -> Array:
+        """The probability of the likeliest class. [n]"""
+        return self.proba.max(axis=1)
+
+    def independent(self) -> NDArray[np.intp]:
+        """Rows that are independent of each other: all, or a random one of each group."""
+        if self.groups is None:
+            return np.arange(len(self.y))
+        order = np.random.default_rng(0).permutation(len(self.y))
+        return np.sort(order[np.unique(self.groups[order], return_index=True)[1]])
+
+    def error_interval(self) -> tuple[float, float]:
+        """Where the error rate may be with 95 % confidence (Wilson's interval), rows of a group counting as fewer than they are.
+
+        n_eff = r (1 − r) / Var r, where Var r = G / (G − 1) Σ_g (e_g − r n_g)² / n² is the variance of the rate r over G groups with e_g
+        errors in n_g rows; at least G and at most n.
+        """
+        rate, n_rows = float(self.is_wrong.mean()), len(self.y)
+        if self.groups is None:
+            return _wilson(rate, n_rows)
+        _, group = np.unique(self.groups, return_inverse=True)
+        n_groups = int(group.max()) + 1
+        excess = np.bincount(group, self.is_wrong - rate)
+        variance = n_groups / max(1, n_groups - 1) * float((excess**2).sum()) / n_rows**2
+        effective = rate * (1 - rate) / variance if variance > 0 else n_groups
+        return _wilson(rate, min(max(effective, n_groups), n_rows))
+
+
+def _wilson(rate: float, n_rows: float) -> tuple[float, float]:
+    """(r + z²/2n ± z sqrt(r (1 − r) / n + z²/4n²)) / (1 + z²/n),   z = 1.96."""
+    z = float(ndtri(0.975))
+    middle, width = rate + z**2 / (2 * n_rows), z * np.sqrt(rate * (1 - rate) / n_rows + z**2 / (4 * n_rows**2))
+    return float((middle - width) / (1 + z**2 / n_rows)), float((middle + width) / (1 + z**2 / n_rows))
+
+
+class HeldOutNumbers(NamedTuple):
+    """Rows with a target, and the predictions of models without it."""
+
+    y: Array
+    mean: Array
+    std: Array
+    level: Array
+    """Predicted distribution function at the target, (1/S) Σ_s Φ((y − μ_s) / σ_s): uniform where predictions can be believed. [n]"""
+
+    def interval_coverage(self, nominal: float) -> float:
+        """Share of targets in the central interval of this probability."""
+        return float((np.abs(self.level - 0.5) <= nominal / 2).mean())
+
+
+def hold_out_classes(model: Any, labeled: Labeled, seed: int, task: str = "cross-validation") -> HeldOutClasses:
+    """Each labeled row's probabilities by a model that was trained without it, and without its group.
+
+    A class that is missing from a training fold has probability zero there, so that its rows count as errors. Where a fold leaves fewer
+    than two classes to learn from, all are equally probable.
+    """
+    classes = np.unique(labeled.y)
+    proba = np.full((len(labeled.y), len(classes)), 1 / len(classes))
+    judged = False
+    for training, held_out in _counted(_class_folds(labeled, seed), task):
+        if len(held_out) == 0 or len(np.unique(labeled.y[training])) < 2:
+            continue
+        judged = True
+        fitted = clone(model).fit(_safe_indexing(labeled.rows, training), labeled.y[training])
+        proba[held_out] = 0.0
+        proba[np.ix_(held_out, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(_safe_indexing(labeled.rows, held_out))
+    if not judged:
+        raise ValueError(
+            f"{len(labeled.y)} labels are too few to hold some of them out: label at least two rows of two classes"
+            f"{'' if labeled.groups is None else ', in several groups'}."
+        )
+    return HeldOutClasses(labeled.y, proba, classes, labeled.groups)
+
+
+def hold_out_numbers(model: Any, labeled: Labeled, seed: int, task: str = "cross-validation") -> HeldOutNumbers:
+    """Each labeled row's prediction by a model that was trained without it, and without its group."""
+    n_rows = len(labeled.y)
+    mean, std, level = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
+    for training, held_out in _counted(_number_folds(labeled, seed), task):
+        fitted = clone(model).fit(_safe_indexing(labeled.rows, training), labeled.y[training])
+        means, stds = fitted.predict_draws(_safe_indexing(labeled.rows, held_out))
+        mean[held_out] = means.mean(axis=0)
+        std[held_out] = np.sqrt((stds**2).mean(axis=0) + means.var(axis=0))
+        level[held_out] = ndtr((labeled.y[held_out] - means) / stds).mean(axis=0)
+    return HeldOutNumbers(labeled.y, mean, std, level)
+
+
+def _class_folds(labeled: Labeled, seed: int) -> Folds:
+    commonest = int(np.unique(labeled.y, return_counts=True)[1].max())
+    n_groups = commonest if labeled.groups is None else len(np.unique(labeled.groups))
+    n_folds = min(N_FOLDS, commonest, n_groups)
+    if n_folds < 2:
+        return []
+    splitter = StratifiedKFold if labeled.groups is None else StratifiedGroupKFold
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")  # its rows then count as errors
+        return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labeled.y)), labeled.y, labeled.groups))
+
+
+def _number_folds(labeled: Labeled, seed: int) -> Folds:
+    n_groups = len(labeled.y) if labeled.groups is None else len(np.unique(labeled.groups))
+    n_folds = min(N_FOLDS, n_groups)
+    if n_folds < 2 or len(labeled.y) < 4:
+        what = f"{len(labeled.y)} rows with a number" if labeled.groups is None else f"Rows with a number in {n_groups} group(s)"
+        raise ValueError(f"{what} are too few to hold some of them out: fill in more cells.")
+    splitter = KFold if labeled.groups is None else GroupKFold
+    return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labeled.y)), labeled.y, labeled.groups))
+
+
+def _counted(folds: Folds, task: str) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    progress = Progress(task, len(folds), unit="folds")
+    for fold in folds:
+        yield fold
+        progress.advance(1)
+    progress.finish()

@@ -1,0 +1,141 @@
+"""Spots of a slice of tissue, in an AnnData file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from ..data._column_facts import ColumnFacts
+from ..data._errors import FileError
+from ..data._writing import replacing, write_table
+from ..estimator import GPSSL
+from ._settings import Settings
+from ._subject import Array, Piece, Subject, Target, TargetKind
+
+SUFFIX = ".h5ad"
+KEY = "gpssl"
+N_COMPONENTS = 10
+UNKNOWN = ("", "nan", "None", "NA", "-1")
+"""What tables of spots have in the place of a missing type."""
+
+
+class TissueSubject(Subject):
+    """Expression, place and color of spots, as `gpssl.spatial.embed` takes them."""
+
+    kind = "tissue"
+
+    def __init__(self, path: Path, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None) -> None:
+        self.path = path
+        self.adata = _read(path)
+        self.n_rows = int(self.adata.n_obs)
+        self.notes = [f"{self.n_rows:,} spots, {self.adata.n_vars:,} genes"]
+        self.facts: list[ColumnFacts] = []
+        self.dropped: dict[str, str] = {}
+        self.target_name, self.group, self._target_kind = target, group, target_kind
+        self._spatial_key = "spatial" if "spatial" in self.adata.obsm else None
+        for name in (target, group):
+            if name is not None and name not in self.adata.obs:
+                raise FileError(f"{path.name} has no column {name!r} in obs; it has {', '.join(map(repr, self.adata.obs.columns))}.")
+        if self._spatial_key is None:
+            self.notes.append('There is no obsm["spatial"]: rows are compared by their expression alone.')
+
+    def kernel(self, settings: Settings) -> Kernel:
+        """That of expression, place and color."""
+        return self.fit(settings).kernel_
+
+    def fit(self, settings: Settings) -> GPSSL:
+        """The representation of `gpssl.spatial.embed`, whose fields are added to the spots."""
+        from ..spatial._embedding import embed, representation
+
+        if settings.alike != "columns":
+            raise ValueError("Spots of tissue are compared by expression, place and color: leave out --alike.")
+        embed(
+            self.adata,
+            settings.n_components or N_COMPONENTS,
+            temperature=settings.temperature,
+            max_inducing=settings.max_inducing,
+            random_state=settings.seed,
+            spatial_key=self._spatial_key,
+            key_added=KEY,
+        )
+        return representation(self.adata, key=KEY).ssl
+
+    def pieces(self) -> Iterator[Piece]:
+        """All spots at once, with the columns of `obs`."""
+        from ..spatial._embedding import modalities
+
+        if KEY not in self.adata.uns:
+            raise FileError(
+                f"{self.path.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learned from. Use the .h5ad "
+                "file that gpssl embed or gpssl label wrote with it (-o FILE.h5ad)."
+            )
+        yield Piece(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, self._cells)
+
+    def _cells(self, _typed: bool) -> Any:
+        cells = self.adata.obs.reset_index(drop=True)
+        cells.insert(0, "spot", self.adata.obs_names.to_numpy())
+        return cells
+
+    def target(self) -> Target:
+        """A column of `obs`."""
+        if self.target_name is None:
+            raise ValueError("Name the column of obs to predict: --target COLUMN.")
+        column = self.adata.obs[self.target_name]
+        kind = self._target_kind or ("number" if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any() else "class")
+        if kind == "number":
+            return Target(self.target_name, kind, column.to_numpy(dtype=np.float64))
+        texts = column.astype(object).where(column.notna(), None)
+        values = [None if value is None or str(value) in UNKNOWN else str(value) for value in texts]
+        return Target(self.target_name, kind, np.array(values, dtype=object))
+
+    def groups(self) -> NDArray[Any] | None:
+        """The column that was named, else blocks of neighboring spots: neighbors give each other away."""
+        if self.group is not None:
+            return self.adata.obs[self.group].astype(str).to_numpy()
+        if self._spatial_key is None:
+            return None
+        from ..spatial._composition import spatial_blocks
+
+        return np.asarray(spatial_blocks(self.adata, spatial_key=self._spatial_key))
+
+    def coordinates(self) -> Array | None:
+        """Of the spots."""
+        return None if self._spatial_key is None else np.asarray(self.adata.obsm[self._spatial_key], dtype=np.float64)[:, :2]
+
+    def write(self, out: Path, new_columns: Callable[[Piece, slice], Any], *, only_new: bool, force: bool) -> None:
+        """AnnData with the new columns in `obs`, or a table of them."""
+        piece = next(self.pieces())
+        new = new_columns(piece, slice(0, self.n_rows))
+        if out.suffix.lower() != SUFFIX:
+            cells = piece.cells(True)
+            write_table(out, new if only_new else cells.drop(columns=new.columns, errors="ignore").join(new), force=force)
+            return
+        for name in new.columns:
+            self.adata.obs[name] = _storable(new[name])
+        with replacing(out, force=force) as beside:
+            self.adata.write_h5ad(beside)
+
+
+def _storable(column: Any) -> Any:
+    """Without the index; texts of which some are missing as categories, which files of AnnData have."""
+    import pandas as pd
+
+    return pd.Categorical(column) if column.dtype == object else column.array
+
+
+def _read(path: Path) -> Any:
+    if not path.is_file():
+        raise FileError(f"There is no file {str(path)!r}.")
+    try:
+        import anndata
+    except ImportError as error:
+        raise ImportError('Files of AnnData need anndata and scanpy: pip install "gpssl[spatial]".') from error
+    try:
+        return anndata.read_h5ad(path)
+    except Exception as error:  # h5py, anndata and zarr raise errors of many kinds
+        raise FileError(f"{path} cannot be read as AnnData: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from gpssl._runtime.threads import map_in_order, map_on_threads, n_blas_threads, one_blas_thread
+
+
+def test_map_on_threads_keeps_order_and_passes_errors_on() -> None:
+    parts = [slice(i, i + 1) for i in range(20)]
+    assert map_on_threads(lambda part: part.start, parts) == list(range(20))
+    with pytest.raises(ZeroDivisionError):
+        map_on_threads(lambda part: 1 / (part.start - 7), parts)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_few_items_are_asked_for_at_a_time(n_threads: int) -> None:
+    """Those that are worked on, and one more: a file is never read ahead of the work."""
+    asked = 0
+
+    def items() -> Iterator[int]:
+        nonlocal asked
+        for i in range(50):
+            asked += 1
+            yield i
+
+    for done, result in enumerate(map_in_order(lambda i: i, items(), n_threads=n_threads)):
+        assert result == done
+        assert asked <= done + n_threads + 1
+
+
+@pytest.mark.skipif(n_blas_threads() == 1, reason="BLAS has but one thread here")
+def test_one_blas_thread_holds_for_all_until_the_last_one_leaves() -> None:
+    """Two threads enter and leave in turn: the limit stays while one of them is inside, and nothing stays behind."""
+    before = n_blas_threads()
+    for _ in range(2):
+        inside, leave = threading.Event(), threading.Event()
+
+        def stay(inside: threading.Event = inside, leave: threading.Event = leave) -> None:
+            with one_blas_thread():
+                inside.set()
+                leave.wait()
+
+        other = threading.Thread(target=stay)
+        with one_blas_thread():
+            other.start()
+            inside.wait()
+        assert n_blas_threads() == 1
+        leave.set()
+        other.join()
+        assert n_blas_threads() == before
+
+
+def test_one_blas_thread_within_itself() -> None:
+    with threadpool_limits(2):
+        with one_blas_thread():
+            with one_blas_thread():
+                assert n_blas_threads() == 1
+            assert n_blas_threads() == 1
+        assert n_blas_threads() == 2
+
+
+def test_what_belongs_to_a_thread_is_given_back_to_it() -> None:
+    """OpenMP's limit does, and each thread gets its own back, whoever leaves last."""
+    pools = ThreadpoolController().select(user_api="openmp")
+    if not pools.info():
+        pytest.skip("no OpenMP here")
+    seen: list[list[int]] = []
+
+    def threads() -> list[int]:
+        return [pool["num_threads"] for pool in pools.info()]
+
+    inside, leave = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        before = threads()
+        with one_blas_thread():
+            inside.set()
+            leave.wait()
+        seen.extend([before, threads()])
+
+    before, other = threads(), threading.Thread(target=stay)
+    with one_blas_thread():
+        other.start()
+        inside.wait()
+    assert threads() == before
+    leave.set()
+    other.join()
+    assert seen[0] == seen[1]

@@ -1,0 +1,214 @@
+"""Comparisons on a person's own table: who sees which rows and labels, what is left out, and how it is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import LogisticRegression, PoissonRegressor
+
+from experiments.methods import Model
+from gpssl.cli._console import show_table
+from gpssl.cli._showing import show_compared
+from gpssl.comparison._compare import Comparison, Difference, compare, differences_from
+from gpssl.comparison._rivals import FULL, MEAN, PRIOR, RAW, RIVALS, Rows, numbers_from
+from gpssl.comparison._splits import at_most, choose, divide
+from gpssl.evaluation._statistics import Estimate, corrected_p_value, holm
+from gpssl.workflows._opening import open_subject
+from gpssl.workflows._settings import Settings
+from gpssl.workflows._subject import Labeled, Subject
+from people import two_groups, written
+
+FEW = Settings(n_draws=5, max_inducing=64)
+
+
+@pytest.fixture(autouse=True)
+def without_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take long, and are tested elsewhere."""
+    monkeypatch.delitem(RIVALS, "VICReg")
+
+
+def compared(table: Path, target: str = "kind", *, n_splits: int = 2, **options: Any) -> Comparison:
+    return compare(open_subject(table, target=target, **options), FEW, n_splits)
+
+
+# How it is shown
+
+
+def test_names_of_columns_are_not_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table("[/x]: a title " + "that is long " * 20, ["[/x]", "b"], [["[bold]a[/bold]", ":smile:"], ["[/]", r"\["]])
+    title, *lines = capsys.readouterr().out.splitlines()
+    assert title == "[/x]: a title " + "that is long " * 20
+    assert [line.split() for line in lines] == [["[/x]", "b"], ["[bold]a[/bold]", ":smile:"], ["[/]", r"\["]]
+
+
+def test_comparison_of_a_target_with_brackets_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("accuracy", "ROC AUC", "AURC", "log loss", "ECE")
+    result = Comparison(
+        target="[/x]",
+        kind="class",
+        n_rows=30,
+        n_labeled=20,
+        n_splits=2,
+        scores={method: dict.fromkeys(names, Estimate(0.5, 0.1)) for method in (RAW, FULL)},
+        differences={RAW: dict.fromkeys(names, Difference(0.0, 0.1, 1.0))},
+        settings={},
+        left_out={"VICReg": "It needs [nn]."},
+        recommendation="You do not need this.",
+        notes=[],
+    )
+    show_compared(result, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "[/x]: 30 rows, 20 labels, 2 splits (± standard error)"
+    assert "Left out: VICReg. It needs [nn]." in lines
+    assert any(line.endswith("several methods, accuracy and AURC together, log loss by itself") for line in lines)
+
+
+# Tests
+
+
+def test_scores_that_decide_are_corrected_together() -> None:
+    rng = np.random.default_rng(0)
+    scores = {method: {name: rng.normal(size=20) for name in ("accuracy", "AURC", "log loss", "coverage")} for method in (FULL, RAW, PRIOR)}
+    found = differences_from(scores, 0.4, ("accuracy", "AURC"))
+    plain = {(m, s): corrected_p_value(scores[FULL][s] - scores[m][s], 0.4) for s in ("accuracy", "AURC", "log loss") for m in (RAW, PRIOR)}
+    together = holm([plain[method, score] for method, score in plain if score != "log loss"])
+    apart = holm([plain[method, "log loss"] for method in (RAW, PRIOR)])
+    assert [found[m][s].p_value for m, s in plain] == pytest.approx([*together, *apart])
+    assert found[RAW]["accuracy"].mean == pytest.approx((scores[FULL]["accuracy"] - scores[RAW]["accuracy"]).mean())
+    assert set(found[RAW]) == {"accuracy", "AURC", "log loss"}
+
+
+def test_few_splits_are_noted(tmp_path: Path) -> None:
+    table = written(two_groups(50, 30), tmp_path / "things.csv")
+    assert any(note.startswith("2 splits decide little") for note in compared(table).notes)
+    assert not any("decide little" in note for note in compared(table, n_splits=10).notes)
+
+
+# Who sees which rows
+
+
+def labeled_groups(y: list[str], groups: list[str]) -> Labeled:
+    return Labeled(np.arange(len(y)), np.arange(len(y))[:, None], np.array(y), np.array(groups))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_group_is_on_both_sides_and_no_class_is_judged_that_was_not_trained_on(seed: int) -> None:
+    labeled = labeled_groups(["a", "b", "only here"] + 9 * ["a", "b"], ["one"] * 3 + [f"{place // 2}" for place in range(18)])
+    training, judged = divide(labeled, 0.3, np.random.default_rng(seed), stratify=True)
+    assert labeled.groups is not None
+    assert not set(labeled.groups[training]) & set(labeled.groups[judged])
+    assert set(labeled.y[judged]) <= set(labeled.y[training])
+    assert len(judged) == 6
+    assert (2 in training) == (0 in training)
+
+
+def test_a_single_group_cannot_be_divided() -> None:
+    training, judged = divide(labeled_groups(["a", "b"], ["one", "one"]), 0.3, np.random.default_rng(0), stratify=False)
+    assert (len(training), len(judged)) == (2, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_settings_stay_where_labels_cannot_choose(seed: int) -> None:
+    labeled = labeled_groups(["a"] * 20 + ["a", "b"] * 5, ["one"] * 20 + ["two"] * 10)  # held out, the second leaves one class
+    models = [Model({"place": place}, LogisticRegression()) for place in range(2)]
+    assert choose(models, labeled, np.arange(30), seed, regression=False) is models[0]
+
+
+def test_groups_that_leave_one_class_get_a_sentence(tmp_path: Path) -> None:
+    frame = two_groups(60, 60)
+    frame["group"] = frame["kind"]
+    with pytest.raises(ValueError, match="in more groups"):
+        compared(written(frame, tmp_path / "things.csv"), group="group")
+
+
+def subject_of(n_rows: int, n_labels: int, path: Path) -> Subject:
+    return open_subject(written(two_groups(n_rows, n_labels), path), target="kind")
+
+
+def test_all_labels_are_used_where_all_rows_are(tmp_path: Path) -> None:
+    subject = subject_of(60, 50, tmp_path / "things.csv")
+    notes = list(subject.notes)
+    rows, labeled = at_most(subject, subject.labeled(), 60, 0)
+    assert (len(rows), len(labeled.y)) == (60, 50)
+    assert subject.notes == notes
+
+
+@pytest.mark.parametrize(("n_labels", "kept"), [(55, 20), (10, 10)])
+def test_part_of_a_large_table_holds_its_labeled_rows_and_is_noted(n_labels: int, kept: int, tmp_path: Path) -> None:
+    subject = subject_of(60, n_labels, tmp_path / "things.csv")
+    all_labeled = subject.labeled()
+    rows, labeled = at_most(subject, all_labeled, 40, 0)
+    assert (len(rows), len(labeled.y)) == (40, kept)
+    assert f"Compared on 40 of 60 rows, with {kept} of {n_labels} labels." in subject.notes
+    assert set(labeled.rows["size"]) <= set(rows["size"])
+    known = dict(zip(all_labeled.places, all_labeled.y, strict=True))
+    assert [known[place] for place in labeled.places] == list(labeled.y)
+
+
+# The methods
+
+
+@pytest.mark.parametrize("n_stones", [2, 3, 6])
+def test_many_columns_and_few_labels_are_compared(n_stones: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(24, 101)), columns=[f"x{place}" for place in range(101)])
+    frame["kind"] = ["stone"] * n_stones + ["flower"] * (24 - n_stones)
+    scores = compared(written(frame, tmp_path / "things.csv")).scores
+    assert 0 <= scores[RAW]["accuracy"].mean <= 1
+
+
+def _cannot(rows: Rows) -> list[Model]:
+    raise ValueError(f"It cannot be made in {rows.n_components} dimensions.")
+
+
+def _cannot_learn(_rows: Rows) -> list[Model]:
+    return [Model({}, PoissonRegressor(alpha=-1.0))]
+
+
+@pytest.mark.parametrize("rival", [_cannot, _cannot_learn])
+def test_rivals_that_cannot_be_run_are_left_out_with_the_reason(rival: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = written(two_groups(50, 30), tmp_path / "things.csv")
+    monkeypatch.setitem(RIVALS, PRIOR, rival)
+    result = compared(table)
+    assert set(result.left_out) == {PRIOR}
+    assert len(result.left_out[PRIOR]) > 20
+    assert PRIOR not in result.scores
+    assert PRIOR not in result.differences
+    monkeypatch.setitem(RIVALS, RAW, rival)
+    with pytest.raises(ValueError, match=r"dimensions|alpha|could not convert"):
+        compared(table)
+
+
+@pytest.mark.parametrize(("kind", "n_components"), [("table", 5), ("tissue", 10)])
+def test_each_kind_of_subject_has_its_dimensions(kind: Any, n_components: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RIVALS, PRIOR, _cannot)
+    subject = subject_of(50, 30, tmp_path / "things.csv")
+    subject.kind = kind
+    assert compare(subject, FEW, 2).left_out == {PRIOR: f"It cannot be made in {n_components} dimensions."}
+
+
+def test_mean_and_draws_are_of_the_same_functions() -> None:
+    rows = Rows(np.random.default_rng(0).normal(size=(30, 2)), RBF(), FEW, regression=False)
+    mean, full = (RIVALS[method](rows) for method in (MEAN, FULL))
+    assert [model.settings for model in mean] == [model.settings for model in full]
+    for one, other in zip(mean, full, strict=True):
+        assert one.estimator.representation.estimator is other.estimator.representation.estimator
+
+
+def test_columns_themselves_tell_gaps() -> None:
+    frame = pd.DataFrame({"gaps": [1.0, np.nan, 3.0, np.nan], "whole": [1.0, 2.0, 3.0, 4.0], "empty": [np.nan] * 4, "text": list("abab")})
+    frame["day"] = pd.to_datetime(["2020-01-01", None, "2020-01-03", "2020-01-04"])
+    encoder = numbers_from(frame).fit(frame)
+    values = encoder.transform(frame)
+    is_gap = frame["gaps"].isna().to_numpy() * 2.0 - 1
+    assert any(np.allclose(column, is_gap) for column in values.T)
+    assert np.isfinite(values).all()
+    new = frame.assign(whole=np.nan)  # a gap where there was none
+    assert encoder.transform(new).shape == values.shape
+    plain = np.array([[1.0, np.nan], [2.0, 1.0], [3.0, 4.0]])
+    assert numbers_from(plain).fit_transform(plain).shape == (3, 3)

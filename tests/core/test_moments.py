@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import RBF, DotProduct
+from threadpoolctl import threadpool_limits
+
+from gpssl.core._features import Features
+from gpssl.core._moments import Moments, Spectrum, moments_of_rows
+from gpssl.data import Part, Rows, SliceableRows
+from gpssl.data._arrays import row_blocks
+
+Array = NDArray[np.float64]
+
+X = np.random.default_rng(0).standard_normal((200, 3))
+FEATURES = Features.build(RBF(1.5), X[:12])
+
+
+class InParts(Rows):
+    """Rows in parts of any size."""
+
+    def __init__(self, X: Array, weight: Array | None, size: int) -> None:
+        super().__init__(weight)
+        self.X, self.size = X, size
+
+    def parts(self) -> Iterator[Part]:
+        for block in row_blocks(len(self.X), self.size):
+            rows = self.X[block]
+            yield Part(rows, self.weight_of(block.start, len(rows)))
+
+
+def moments(rows: Array, weight: Array | None = None, part_rows: int = 64) -> Moments:
+    return moments_of_rows(FEATURES, InParts(rows, weight, part_rows))
+
+
+def assert_equal(one: Moments, other: Moments, rtol: float = 1e-12) -> None:
+    for name in ("weight", "first", "second", "diagonal"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=rtol, err_msg=name)
+
+
+def test_moments_are_the_sums_they_say_they_are() -> None:
+    weight = np.random.default_rng(1).random(len(X))
+    first, second, diagonal = np.zeros(12), np.zeros((12, 12)), 0.0
+    for x, w in zip(X, weight, strict=True):
+        k = FEATURES.kernel(x[None], FEATURES.points)[0]
+        first += w * k
+        second += w * np.outer(k, k)
+        diagonal += w * FEATURES.kernel(x[None])[0, 0]
+    assert_equal(moments(X, weight), Moments(weight.sum(), first, second, diagonal, FEATURES.fingerprint))
+
+
+def test_covariance_is_that_of_the_whitened_features() -> None:
+    whitened = FEATURES.whiten(FEATURES.columns(X).T)
+    covariance, residual = moments(X).covariance(FEATURES)
+    np.testing.assert_allclose(covariance, np.cov(whitened), atol=1e-10)
+    assert residual == pytest.approx(float(np.mean(1 - (whitened**2).sum(axis=0))), abs=1e-9)
+
+
+@given(st.lists(st.integers(0, 200), max_size=6), st.integers(1, 64), st.integers(0, 2**31))
+@settings(max_examples=25)
+def test_moments_add_over_any_split_in_any_order(cuts: list[int], part_rows: int, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(len(X))
+    parts = [part for part in np.split(X[order], sorted(cuts)) if len(part) > 0]
+    total = moments(parts[0], part_rows=part_rows)
+    for part in parts[1:]:
+        total = total + moments(part, part_rows=part_rows)
+    assert_equal(total, moments(X))
+
+
+@given(st.lists(st.integers(0, 3), min_size=200, max_size=200).filter(any))
+@settings(max_examples=20)
+def test_weights_count_as_repetitions(weights: list[int]) -> None:
+    weight = np.array(weights)
+    assert_equal(moments(X, weight.astype(float)), moments(np.repeat(X, weight, axis=0)))
+
+
+@given(st.integers(2, 200), st.integers(0, 2**31))
+@settings(max_examples=25)
+def test_covariance_is_positive_semi_definite(n_rows: int, seed: int) -> None:
+    rows = np.random.default_rng(seed).standard_normal((n_rows, 3)) * 10 ** np.random.default_rng(seed).uniform(-3, 3)
+    covariance, residual = moments(rows).covariance(FEATURES)
+    eigenvalues = np.linalg.eigvalsh(covariance)
+    assert eigenvalues[0] > -1e-9
+    assert residual >= 0
+
+
+def test_bits_do_not_depend_on_the_number_of_threads() -> None:
+    rows = np.random.default_rng(2).standard_normal((3000, 3))
+    with threadpool_limits(1):
+        one = moments(rows, part_rows=100)
+    with threadpool_limits(2):
+        two = moments(rows, part_rows=100)
+    np.testing.assert_array_equal(one.second, two.second)
+    np.testing.assert_array_equal(one.first, two.first)
+
+
+def test_file_gives_back_every_bit(tmp_path: Path) -> None:
+    original = moments(X)
+    original.save(tmp_path / "site.moments")
+    loaded = Moments.load(tmp_path / "site.moments")
+    np.testing.assert_array_equal(loaded.second, original.second)
+    np.testing.assert_array_equal(loaded.first, original.first)
+    assert (loaded.weight, loaded.diagonal, loaded.fingerprint) == (original.weight, original.diagonal, original.fingerprint)
+
+
+def test_files_that_are_none_get_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "text.npz"
+    path.write_text("no moments")
+    with pytest.raises(ValueError, match="not a file written by"):
+        Moments.load(path)
+    whole = tmp_path / "whole.npz"
+    moments(X).save(whole)
+    for content in (b"", whole.read_bytes()[:500]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="damaged"):
+            Moments.load(path)
+    np.savez(path, version=1)
+    with pytest.raises(ValueError, match="damaged"):
+        Moments.load(path)
+    with pytest.raises(FileNotFoundError):
+        Moments.load(tmp_path / "absent.npz")
+    np.savez(tmp_path / "newer.npz", version=99)
+    with pytest.raises(ValueError, match="newer version"):
+        Moments.load(tmp_path / "newer.npz")
+
+
+def test_moments_of_different_features_do_not_add() -> None:
+    other = Features.build(RBF(1.5), X[:11])
+    with pytest.raises(ValueError, match="different kernels or inducing points"):
+        moments(X) + moments_of_rows(other, SliceableRows(X))
+
+
+def test_overflow_gets_a_sentence() -> None:
+    features = Features.build(DotProduct(), X[:5] * 1e100)
+    with pytest.raises(ValueError, match="Scale the columns"):
+        moments_of_rows(features, SliceableRows(X * 1e100))
+
+
+def test_spectrum_is_that_of_the_covariance_and_has_fixed_signs() -> None:
+    covariance, residual = moments(X).covariance(FEATURES)
+    spectrum = Spectrum.of(moments(X), FEATURES)
+    basis = spectrum.basis[:, : spectrum.rank]
+    np.testing.assert_allclose(covariance @ basis, basis * spectrum.eigenvalues, atol=1e-12)
+    assert spectrum.residual == residual
+    tail = np.linalg.eigvalsh(covariance)[::-1][spectrum.rank :]
+    assert spectrum.tail_sum == pytest.approx(tail.sum(), abs=1e-12)
+    functions = FEATURES.factor @ basis
+    assert (functions[np.abs(functions).argmax(axis=0), np.arange(spectrum.rank)] > 0).all()

@@ -1,0 +1,106 @@
+"""Pages: their blocks run and print what stands below them, links lead somewhere, and what they name exists."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import gpssl
+from gpssl.cli import app
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(DOCS / "api").glob("*.md")])
+BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
+GPSSL_BLOCK = re.compile(r"```sh\n((?:\.venv/bin/)?gpssl (?!reproduce).*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
+"""Commands on tables; those that reproduce the paper take long."""
+WITH_BLOCKS = [page for page in PAGES if BLOCK.search(page.read_text())]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def printed_by(block: str, page: str, names: dict[str, object]) -> str:
+    """What a block prints, run with the names of those before it."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(block, page, "exec"), names)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=name_of)
+def test_code_blocks_run_and_print_what_stands_below(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some of them write files
+    names: dict[str, object] = {}
+    for block, expected in BLOCK.findall(page.read_text()):
+        printed = printed_by(block, page.name, names)
+        assert printed.split() == expected.split(), f"{page.name} says something else than this block prints:\n{block}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if GPSSL_BLOCK.search(page.read_text())], ids=name_of)
+def test_commands_run_and_print_what_stands_below(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for block, expected in GPSSL_BLOCK.findall(page.read_text()):
+        results = [CliRunner().invoke(app, shlex.split(line, comments=True)[1:]) for line in block.replace(".venv/bin/", "").splitlines()]
+        assert [result.output for result in results if result.exit_code != 0] == []
+        printed = "".join(result.stdout for result in results)
+        assert not expected or printed.split() == expected.split(), f"{page.name} says something else than this prints:\n{block}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for path, heading in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", prose):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name} links to {path}"
+        assert not heading or heading in headings(target), f"{page.name} links to {path}#{heading}"
+
+
+def headings(page: Path) -> set[str]:
+    """Anchors of a page's headings, as the repository's web view and the site make them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+def test_functions_that_the_mathematics_name_exist() -> None:
+    rooms = {path.stem for path in (ROOT / "src" / "gpssl").iterdir()} - {"__init__"}
+    named = re.findall(rf"\b(?:{'|'.join(rooms)})(?:\.\w+)+", (DOCS / "mathematics.md").read_text())
+    assert len(named) > 50
+    for name in named:
+        assert found(name), f"mathematics.md names {name}, which does not exist"
+
+
+def found(name: str) -> bool:
+    """Whether `module.function`, `module.Class.method` or a file of the package is there."""
+    if name.endswith(".py"):
+        return (ROOT / "src" / "gpssl" / name).exists()
+    parts = name.removeprefix("gpssl.").split(".")
+    for split in range(len(parts), 0, -1):
+        with contextlib.suppress(ModuleNotFoundError):
+            thing: object = importlib.import_module(".".join(["gpssl", *parts[:split]]))
+            for part in parts[split:]:
+                thing = getattr(thing, part, None)
+            return thing is not None
+    return False
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    reference = (DOCS / "api" / "index.md").read_text()
+    for name in gpssl.__all__:
+        assert name.startswith("_") or re.search(rf"\bgpssl\.(\w+\.)?{name}\b", reference), f"docs/api/index.md lacks gpssl.{name}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/comparison.md"])
+def test_numbers_that_are_claimed_are_among_the_results(page: str) -> None:
+    prose = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    numbers = set(re.findall(r"\b0\.\d{3}\b", prose))
+    assert numbers
+    assert numbers <= set(re.findall(r"\b0\.\d{3}\b", (DOCS / "results.md").read_text()))
