@@ -91,5 +91,6 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("gpssl")
+        globals()[name] = version("gpssl")
+        return globals()[name]
     return _get(name)

@@ -17,10 +17,11 @@ from gpssl.cli._showing import show_compared
 from gpssl.comparison._compare import Comparison, Difference, compare, differences_from
 from gpssl.comparison._rivals import FULL, MEAN, PRIOR, RAW, RIVALS, Rows, numbers_from
 from gpssl.comparison._splits import at_most, choose, divide
+from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._statistics import Estimate, corrected_p_value, holm
 from gpssl.workflows._opening import open_subject
 from gpssl.workflows._settings import Settings
-from gpssl.workflows._subject import Labeled, Subject
+from gpssl.workflows._subject import Subject
 from people import two_groups, written
 
 FEW = Settings(n_draws=5, max_inducing=64)

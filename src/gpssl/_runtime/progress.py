@@ -131,3 +131,12 @@ def announce(message: str, *, enabled: bool) -> None:
     """Print one line about a finished step."""
     if enabled and _display.get() is None:
         print(message, file=sys.stderr, flush=True)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share, with a space before its sign.
+
+    >>> percent(0.056), percent(0.95, 0)
+    ('5.6 %', '95 %')
+    """
+    return f"{100 * share:.{digits}f} %"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..workflows._settings import with_options
+from ..workflows._choices import with_options
 
 if TYPE_CHECKING:
     from .._runtime.progress import Progress

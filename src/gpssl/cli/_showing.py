@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..workflows._settings import percent
+from .._runtime.progress import percent
 from ._console import show_json, show_notes, show_table
 
 if TYPE_CHECKING:

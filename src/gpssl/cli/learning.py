@@ -106,7 +106,7 @@ def label(
     _check_share(confidence, "--confidence")
     kind = take.target_kind_of(numeric)
     with progress_bars():
-        from ..workflows._expectation import Promise
+        from ..evaluation._expectation import Promise
         from ..workflows._label import label as run
         from ..workflows._label import names_of_results
         from ..workflows._opening import open_subject

@@ -16,10 +16,12 @@ from experiments.protocol import probabilities_of, score_classification, score_r
 from experiments.splits import split_seed
 
 from .._runtime.progress import Progress
+from ..data._labels import Target
+from ..evaluation._expectation import check_labels
+from ..evaluation._held_out import Labeled
 from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
-from ..workflows._expectation import check_labels
 from ..workflows._settings import Settings, noting
-from ..workflows._subject import Labeled, Subject, Target
+from ..workflows._subject import Subject
 from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend
 from ._rivals import FULL, RAW, RIVALS, Rows
 from ._splits import MAX_ROWS, at_most, can_train, choose, divide, take

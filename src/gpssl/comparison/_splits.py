@@ -12,7 +12,8 @@ from experiments.methods import Model
 from experiments.protocol import by_accuracy, by_likelihood, validate
 from experiments.splits import LabeledRows
 
-from ..workflows._subject import Labeled, Subject
+from ..evaluation._held_out import Labeled
+from ..workflows._subject import Subject
 
 Places = NDArray[np.intp]
 

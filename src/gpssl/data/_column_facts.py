@@ -23,6 +23,9 @@ SHOWN_LEVELS = 3
 ROUNDING = 1e-7
 """Of the largest number: programs that read the same file may differ in the last digits, and single precision has no more."""
 
+MOST_CATEGORIES = 0.5
+"""Of the rows: a column of text with more different values says who a row is, not what it is like."""
+
 
 @dataclass(frozen=True)
 class ColumnFacts:

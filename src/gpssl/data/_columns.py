@@ -14,8 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from ..kernels.tables import MOST_CATEGORIES
-from ._column_facts import ColumnFacts, ColumnKind
+from ._column_facts import MOST_CATEGORIES, ColumnFacts, ColumnKind
 from ._delimited import MISSING, Storage
 from ._encoding import encode_cell
 from ._errors import listed

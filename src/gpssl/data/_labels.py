@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,3 +155,28 @@ def _refuse_minus_one_as_a_class(labels: LabeledRows, n_rows: int) -> None:
             "y has no class but 1 besides -1. Here -1 marks a row without a label, which leaves a single class. If -1 is a class of yours, "
             "call it 0, or use strings; if it is the mark, label some rows of another class."
         )
+
+
+TargetKind = Literal["class", "number"]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is to be predicted."""
+
+    name: str
+    kind: TargetKind
+    values: NDArray[Any]
+    """Numbers with NaN, or texts with None, where it is not known. [n]"""
+
+    @cached_property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Which rows have a label. [n]"""
+        if self.kind == "number":
+            return ~np.isnan(self.values.astype(np.float64))
+        return np.array([value is not None for value in self.values], dtype=bool)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Of the rows that have one: numbers, or texts. [n labeled]"""
+        return self.values[self.is_known].astype(np.float64 if self.kind == "number" else str)

@@ -15,6 +15,7 @@ from sklearn.utils._indexing import _get_column_indices
 
 from .._validation import check_number
 from ..data._arrays import in_double_precision
+from ..data._column_facts import MOST_CATEGORIES
 from ..data._encoding import are_codes, check_names, encode_column, encode_table
 from ..data._rows import MappedRows, Rows
 from ._protocol import (
@@ -230,8 +231,6 @@ def _select(X: Array, *, name: str, kernel: Kernel, places: list[int]) -> Array:
     return values
 
 
-MOST_CATEGORIES = 0.5
-"""Of the rows: a column of text with more different values says who a row is, not what it is like."""
 FAR_OUT = 20.0
 """In interquartile ranges from the median: columns with such values are compared by rank."""
 

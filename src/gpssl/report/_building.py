@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
+from ..data._labels import Target
 from ..data._writing import replacing
 from ..io._card import ModelCard
 from ..io._model_files import load
 from ..workflows._opening import open_subject
 from ..workflows._settings import check_outputs, noting, representation_of
-from ..workflows._subject import Subject, Target, one_below_the_other
+from ..workflows._subject import Subject, one_below_the_other
 from ._content import ClassColoring, HoverColumn, NumberColoring, Points, ReportContent, Spectrum
 from ._explaining import facts_about, subtitle, what_is_predicted, what_was_learned
 from ._judging import judge

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._runtime.progress import percent
+from ..data._labels import Target
 from ..estimator import GPSSL
 from ..io._card import ModelCard
 from ..kernels.neighbors import DiffusionKernel
 from ..kernels.tables import ColumnKernel
-from ..workflows._settings import percent
-from ..workflows._subject import Subject, Target
+from ..workflows._subject import Subject
 from ._content import Fact
 
 MOST_NAMES = 12

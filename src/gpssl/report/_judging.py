@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from .._runtime.progress import Progress
+from .._runtime.progress import Progress, percent
 from ..comparison._rivals import FULL, RIVALS, Rows
 from ..comparison._splits import MAX_ROWS, at_most, choose
+from ..data._labels import Target
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve, root_mean_squared_error
+from ..evaluation._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
+from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
-from ..workflows._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
-from ..workflows._held_out import HeldOutClasses, HeldOutNumbers, hold_out_classes, hold_out_numbers
 from ..workflows._label import new_model
-from ..workflows._settings import Settings, percent, representation_of
-from ..workflows._subject import Labeled, Subject, Target
+from ..workflows._settings import Settings, representation_of
+from ..workflows._subject import Subject
 from ._content import Chart, NamedCurve, Predictions, Promise, RiskTable
 
 Array = NDArray[np.float64]

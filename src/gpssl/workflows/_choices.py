@@ -12,3 +12,12 @@ class Alike(StrEnum):
     """Those that agree in their columns."""
     NEIGHBORS = "neighbors"
     """Those that can be reached from each other in small steps, from neighbor to neighbor."""
+
+
+def with_options(text: str) -> str:
+    """A sentence of the library, with the options of the command in the place of its parameters.
+
+    >>> with_options("Give more rows, or lower n_components.")
+    'Give more rows, or lower --components.'
+    """
+    return text.replace("n_components", "--components").replace("max_inducing", "--max-inducing")

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
+from ..data._labels import Target, TargetKind
 from ..data._writing import replacing
 from ..downstream._classifier import MarginalizedClassifier
 from ..downstream._regressor import MarginalizedRegressor
 from ..estimator import GPSSL
+from ..evaluation._expectation import INTERVAL, Expectation, Promise, check_labels, expect, what_cannot_be_promised
 from ..io._model_files import save
-from ._expectation import INTERVAL, Expectation, Promise, check_labels, expect, what_cannot_be_promised
 from ._settings import Settings, check_outputs, noting
-from ._subject import Piece, Subject, Target, TargetKind
+from ._subject import Piece, Subject
 
 Array = NDArray[np.float64]
 

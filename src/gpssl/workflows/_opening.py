@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..data._column_facts import ColumnFacts
-from ._subject import Subject, TargetKind
+from ..data._labels import TargetKind
+from ._subject import Subject
 from ._table_subject import TableSubject
 from ._tissue_subject import SUFFIX, TissueSubject
 

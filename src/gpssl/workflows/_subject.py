@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -15,11 +13,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime.progress import Progress
 from ..data._column_facts import ColumnFacts
+from ..data._labels import Target
 from ..estimator import GPSSL
+from ..evaluation._held_out import Labeled
 from ._settings import Settings
 
 Array = NDArray[np.float64]
-TargetKind = Literal["class", "number"]
 
 
 class Piece(NamedTuple):
@@ -29,39 +28,6 @@ class Piece(NamedTuple):
     """As the model takes them: a data frame, or an array."""
     cells: Callable[[bool], Any]
     """All columns as the person had them, in a data frame: numbers and dates as such if called with true, else as they stood there."""
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """What is to be predicted."""
-
-    name: str
-    kind: TargetKind
-    values: NDArray[Any]
-    """Numbers with NaN, or texts with None, where it is not known. [n]"""
-
-    @cached_property
-    def is_known(self) -> NDArray[np.bool_]:
-        """Which rows have a label. [n]"""
-        if self.kind == "number":
-            return ~np.isnan(self.values.astype(np.float64))
-        return np.array([value is not None for value in self.values], dtype=bool)
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        """Of the rows that have one: numbers, or texts. [n labeled]"""
-        return self.values[self.is_known].astype(np.float64 if self.kind == "number" else str)
-
-
-class Labeled(NamedTuple):
-    """The rows with a label, in memory."""
-
-    places: NDArray[np.intp]
-    """Where they are in the file. [n labeled]"""
-    rows: Any
-    y: NDArray[Any]
-    groups: NDArray[Any] | None
-    """Rows of the same group are held out together."""
 
 
 class Subject(ABC):

@@ -14,11 +14,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .. import data as files
 from ..data._column_facts import ColumnFacts
+from ..data._labels import Target, TargetKind
 from ..data._table import UserTable, names_in, open_table
 from ..data._writing import is_typed, write_table
 from ..estimator import GPSSL
 from ._settings import Settings, kernel_for, new_representation
-from ._subject import Array, Piece, Subject, Target, TargetKind
+from ._subject import Array, Piece, Subject
 
 MOST_REASONS = 5
 

@@ -12,10 +12,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from ..data._column_facts import ColumnFacts
 from ..data._errors import FileError
+from ..data._labels import Target, TargetKind
 from ..data._writing import replacing, write_table
 from ..estimator import GPSSL
 from ._settings import Settings
-from ._subject import Array, Piece, Subject, Target, TargetKind
+from ._subject import Array, Piece, Subject
 
 SUFFIX = ".h5ad"
 KEY = "gpssl"

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data._labels import TargetKind
 from ..io._model_files import load
 from ._embed import PREFIX, RESULTS, Embedded, Representation
 from ._label import Predictor, names_of_results
 from ._opening import open_subject
 from ._settings import check_outputs, noting, representation_of
-from ._subject import Piece, TargetKind
+from ._subject import Piece
 
 Array = NDArray[np.float64]
 

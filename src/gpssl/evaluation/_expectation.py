@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation._calibration import root_mean_squared_error
-from ..evaluation._selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses
-from ._held_out import HeldOutClasses, HeldOutNumbers, hold_out_classes, hold_out_numbers
-from ._settings import percent
-from ._subject import Labeled, Target
+from .._runtime.progress import percent
+from ..data._labels import Target
+from ._calibration import root_mean_squared_error
+from ._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
+from ._selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses
 
 Array = NDArray[np.float64]
 

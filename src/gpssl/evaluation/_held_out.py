@@ -14,12 +14,22 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from sklearn.utils import _safe_indexing
 
 from .._runtime.progress import Progress
-from ._subject import Labeled
 
 Array = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 N_FOLDS = 10
+
+
+class Labeled(NamedTuple):
+    """The rows with a label, in memory."""
+
+    places: NDArray[np.intp]
+    """Where they are in the file. [n labeled]"""
+    rows: Any
+    y: NDArray[Any]
+    groups: NDArray[Any] | None
+    """Rows of the same group are held out together."""
 
 
 class HeldOutClasses(NamedTuple):

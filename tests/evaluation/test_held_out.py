@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
+from gpssl.evaluation._expectation import Promise, certain_threshold, expect_classes, threshold_on_average
+from gpssl.evaluation._held_out import HeldOutClasses, Labeled, hold_out_classes
 from gpssl.evaluation._selective import risk_coverage_curve
-from gpssl.workflows._expectation import Promise, certain_threshold, expect_classes, threshold_on_average
-from gpssl.workflows._held_out import HeldOutClasses, hold_out_classes
-from gpssl.workflows._subject import Labeled
 
 Array = NDArray[np.float64]
 
