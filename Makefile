@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test docs bench lint format clean
+.PHONY: demo test test-slow docs bench lint format clean
 
 demo: .venv/demo-installed
 	rm -rf results/demo
@@ -14,10 +14,15 @@ demo: .venv/demo-installed
 	$(BIN)/gpssl report results/demo/labeled.gpssl results/demo/cells.csv --out results/demo/report.html
 
 # Two processes with a BLAS thread each take little more than half the time of one with two. What is about threads runs by itself.
-THREADS := tests/test_threads.py tests/test_moments.py
+THREADS := tests/_runtime/test_threads.py tests/core/test_moments.py
+PARALLEL := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses logical --maxprocesses 4 --dist worksteal
 test: lint
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses logical --maxprocesses 4 --dist worksteal $(THREADS:%=--ignore=%)
+	$(PARALLEL) $(THREADS:%=--ignore=%)
 	$(BIN)/python -m pytest -q $(THREADS)
+
+# Proofs that take long: `make test` leaves them out, .ci/run runs both.
+test-slow: .venv/dev-installed
+	$(PARALLEL) -m slow
 
 lint: .venv/dev-installed
 	$(BIN)/ruff check .

@@ -48,12 +48,12 @@ class EndToEnd(NamedTuple):
 
 
 def numbers_of_file(path: Path) -> Any:
-    """The columns that hold numbers, as they are."""
+    """Return the columns that hold numbers, as they are."""
     return TableFiles(path, columns=NUMBERS)
 
 
 def numbers_through_dask(path: Path) -> Any:
-    """The same columns, and numbers made of the date."""
+    """Return the same columns, and numbers made of the date."""
     frame = dd.read_parquet(path, columns=["date", *NUMBERS], split_row_groups=True)
     date = frame["date"].dt
     return frame.assign(hour=date.hour + date.minute / 60, weekday=date.dayofweek).drop(columns="date").astype(np.float64)
@@ -81,7 +81,7 @@ def run_end_to_end(path: Path, way: str) -> EndToEnd:
 
 
 def write_beginning(path: Path, out: Path) -> None:
-    """A small file with the first rows."""
+    """Write the first rows into a small file."""
     write_table(ParquetFile(path).read_row_group(0).slice(0, QUICK_ROWS), out)
 
 

@@ -65,14 +65,14 @@ def transform_file(path: Path, lengthscale: float, n_points: int) -> tuple[float
 
 
 def warm_model(lengthscale: float, n_points: int) -> GPSSL:
-    """A model that has made a tiny fit, which loads what is loaded lazily."""
+    """Return a model after a tiny fit, which has imported what is imported lazily."""
     model = GPSSL(5, kernel=RBF(lengthscale), inducing=n_points, random_state=0)
     with residual_accepted():
         return model.fit(latent_table(WARM_UP_ROWS))
 
 
 def open_file(path: Path) -> Any:
-    """A path to Parquet as it is, an array mapped."""
+    """Return a path to Parquet as it is, and any other path as a mapped array."""
     return np.load(path, mmap_mode="r") if path.suffix == ".npy" else path
 
 

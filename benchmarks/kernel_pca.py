@@ -44,7 +44,7 @@ def kernel_pca(lengthscale: float) -> KernelPCA:
 
 
 def agreement(n_rows: int, lengthscale: float, inducing: int | None) -> float:
-    """The smallest canonical correlation between kernel PCA's components and GPSSL's mean."""
+    """Return the smallest canonical correlation between kernel PCA's components and GPSSL's mean."""
     X = latent_table(n_rows)
     with residual_accepted():
         mean = GPSSL(5, kernel=RBF(lengthscale), inducing=inducing, random_state=0).fit(X).transform(X[:ROWS_COMPARED])

@@ -38,7 +38,7 @@ matrix of all messages with {POINTS} of them, which is what GPSSL asks of a kern
 
 
 def messages(path: Path, n_messages: int | None) -> NDArray[Any]:
-    """The texts, without their labels."""
+    """Return the texts, without their labels."""
     with path.open(encoding="utf-8", newline="\n") as lines:
         texts = [line.rstrip("\n").split("\t", maxsplit=1)[1] for line in lines]
     return np.array(texts[:n_messages], dtype=object)

@@ -18,7 +18,7 @@ class CommandHelp(Directive):
     """The help of all commands, in the order of `gpssl --help`."""
 
     def run(self) -> list[nodes.Node]:
-        """The help of the whole, then a section for each part."""
+        """Return the help of the whole command, then a section for each part."""
         whole: Any = get_command(command_line)
         context = whole.make_context("gpssl", [], resilient_parsing=True, terminal_width=WIDTH)
         parts = [self._section(name, whole.get_command(context, name)) for name in whole.list_commands(context)]
@@ -34,6 +34,6 @@ def _literal(text: str) -> nodes.literal_block:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Registers the directive."""
+    """Register the directive."""
     app.add_directive("command-help", CommandHelp)
     return {"parallel_read_safe": True}

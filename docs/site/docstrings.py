@@ -22,7 +22,7 @@ ADDED_BY_SCIKIT_LEARN = re.compile(r"set_\w+_request|get_metadata_routing|set_ou
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Registers the changes, before and after napoleon reads the sections."""
+    """Register the changes, before and after napoleon reads the sections."""
     app.connect("autodoc-process-docstring", rewrite, priority=100)
     app.connect("autodoc-process-docstring", put_colons_back, priority=900)
     app.connect("autodoc-skip-member", skip)
@@ -30,7 +30,7 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 def skip(app: Any, what: str, name: str, thing: Any, skipped: bool, options: Any) -> bool | None:
-    """True for methods that scikit-learn adds to every estimator; None leaves the choice to Sphinx."""
+    """Return True for methods that scikit-learn adds to every estimator; None leaves the choice to Sphinx."""
     return True if ADDED_BY_SCIKIT_LEARN.fullmatch(name) else None
 
 
@@ -50,7 +50,7 @@ def put_colons_back(app: Any, what: str, name: str, thing: Any, options: Any, li
 
 
 def _split(lines: list[str]) -> tuple[list[str], list[str]]:
-    """What comes before the first section, and the sections."""
+    """Return what comes before the first section, and the sections."""
     for number, line in enumerate(lines):
         if line.strip() in SECTIONS and number + 1 < len(lines) and set(lines[number + 1].strip()) == {"-"}:
             return lines[:number], lines[number:]
@@ -83,7 +83,7 @@ def _escape(line: str) -> str:
 
 
 def _outside(pattern: re.Pattern[str], text: str, change: Callable[[str], str]) -> str:
-    """The text with everything changed but what matches the pattern."""
+    """Return the text with everything changed but what matches the pattern."""
     result, end = "", 0
     for match in pattern.finditer(text):
         result += change(text[end : match.start()]) + match[0]

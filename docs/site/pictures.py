@@ -13,7 +13,7 @@ DOTS_PER_INCH = 120
 
 
 def save_figure(block: tuple[Any, ...], variables: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Saves the picture, and returns the text that shows it."""
+    """Save the picture, and return the text that shows it."""
     figure = variables["example_globals"].pop("figure", None)
     if figure is None:
         return ""

@@ -29,7 +29,7 @@ def check_numeric_rows(
             first = str(error).splitlines()[0]
             raise ValueError(
                 f"{first} The kernel {type(kernel).__name__} needs all cells. For rows with missing cells, pass "
-                "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.tables(X); or fill them in."
+                "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.for_table(X); or fill them in."
             ) from error
         is_no_number = "could not convert" in str(error) or "argument must be" in str(error)
         if not is_no_number and "promot" not in type(error).__name__.lower():
@@ -37,7 +37,7 @@ def check_numeric_rows(
         kind = type(error) if is_no_number else TypeError
         raise kind(
             f"{str(error).rstrip('.')}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with "
-            "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.tables(X) for a data frame."
+            "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.for_table(X) for a data frame."
         ) from error
 
 

@@ -27,10 +27,11 @@ KILLED_AFTER = 6
 
 FIT_AND_DIE = f"""
 import os, signal, sys
-from gpssl import GPSSL, checkpoint
-from gpssl.data import part
+from gpssl import GPSSL
+from gpssl.core import _checkpoint as checkpoint
+from gpssl.data import _rows
 
-part.PART_ROWS = (1, 200)
+_rows.PART_ROWS = (1, 200)
 checkpoint.SECONDS_BETWEEN = 0.0
 keep = checkpoint.Checkpoint.keep
 

@@ -52,7 +52,10 @@ def test_objective_is_the_expectation_of_the_paper_s(
 
 
 @pytest.mark.parametrize("temperature", TEMPERATURES)
-@pytest.mark.parametrize(("n_points", "n_steps"), [(30, 300), (60, 300), (N_ROWS, 300), (60, 3000)])
+@pytest.mark.parametrize(
+    ("n_points", "n_steps"),
+    [(30, 300), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((60, 300), (N_ROWS, 300), (60, 3000)))],
+)
 def test_optimum_is_no_worse_than_the_paper_s_algorithm_reaches(
     fits: dict[tuple[int, float], GPSSL], circles: Array, n_points: int, n_steps: int, temperature: float
 ) -> None:

@@ -61,6 +61,7 @@ def _fewer_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(circles, "METHODS", FEW)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_fewer_methods")
 def test_same_seed_same_report_for_any_number_of_jobs(tmp_path: Path) -> None:
     reports = []
@@ -112,6 +113,7 @@ reproduce.reproduce(["uci"], Plan(splits=2, quick=True), folder, folder / "repor
 """
 
 
+@pytest.mark.slow
 def test_run_that_was_killed_resumes_and_ends_with_the_same_tables(tmp_path: Path) -> None:
     def run(folder: str, kill_after: int) -> int:
         command = [sys.executable, "-c", KILLED, str(tmp_path / folder), str(kill_after)]

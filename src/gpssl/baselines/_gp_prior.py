@@ -42,7 +42,7 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
     residual_tolerance, max_inducing
         As in `GPSSL`. The draws are exact with any inducing points, up to 2,000 distinct rows; larger batches are evaluated as
-        `gpssl.core._posterior.FunctionDraws` says.
+        `gpssl.core.FunctionDraws` says.
     random_state
         Seed for the sample of rows that stands for a large table, and for drawn functions.
 

@@ -30,7 +30,7 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         p(y | x) = (1/S) Σ_s p_head_s(y | f_s(x)),   f_s drawn from the posterior over representations       ("GPSSL-full")
 
     With `n_draws=None` there is one head, on the posterior mean ("GPSSL-mean"). A draw is the same function at all rows
-    (see `gpssl.core._posterior.FunctionDraws`).
+    (see `gpssl.core.FunctionDraws`).
 
     Rows without a label train the representation only. Their mark is −1 where labels are whole numbers (scikit-learn's
     convention), and None or NaN for strings, booleans and everything else.

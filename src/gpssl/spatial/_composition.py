@@ -91,7 +91,7 @@ def composition(
         were held out block by block, and holds where labeled spots are a random sample of those that it is used on. No promise covers the
         others: mixed spots where pure ones were labeled, or regions unlike any that has labels. There, expect more errors.
     confidence
-        With which the threshold is found, see `gpssl.evaluation._selective.risk_controlled_threshold`.
+        With which the threshold is found, see `gpssl.evaluation.risk_controlled_threshold`.
     random_state
         Seed of draws and heads.
     verbose
@@ -153,7 +153,7 @@ def _labels(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
     if missing.all():
         raise ValueError(
             f"No spot has a label in obs[{label_key!r}]: all are missing. Label some of each type, or let "
-            "gpssl.spatial._pure_spots(adata, signatures) do it."
+            "gpssl.spatial.pure_spots(adata, signatures) do it."
         )
     return labels
 
