@@ -27,7 +27,7 @@ from .core._objective import Objective
 from .core._posterior import FunctionDraws, Posterior
 from .data._rows import Rows
 from .inference import METHODS, Inference
-from .kernels._protocol import depends_on_rows, leaves, resolve_kernel
+from .kernels._protocol import depends_on_rows, resolve_kernel, takes_missing_cells, takes_vectors
 from .kernels.vectors import NeighborRBF
 
 REFITTABLE = (
@@ -49,8 +49,8 @@ def kernel_of(kernel: Kernel | None) -> Kernel:
 
 def describe_rows(tags: InputTags, kernel: Any) -> None:
     """Which rows an estimator with this kernel takes, also for what is no kernel, which is told the user at `fit`."""
-    tags.two_d_array = bool(getattr(kernel_of(kernel), "requires_vector_input", True))
-    tags.allow_nan = isinstance(kernel, Kernel) and any(getattr(leaf, "takes_gaps", False) for leaf in leaves(kernel))
+    tags.two_d_array = takes_vectors(kernel_of(kernel))
+    tags.allow_nan = takes_missing_cells(kernel)
     tags.sparse = tags.two_d_array and not tags.allow_nan
 
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._validation import seed_from, unchanged_on_failure
 from ..data._arrays import in_double_precision
 from ..data._labels import LabeledRows, check_at_least_two, find_class_labels, find_targets, labeled_rows
+from ..kernels._protocol import takes_missing_cells
 from ._kernel_pca import KernelRows
 
 Array = NDArray[np.float64]
@@ -199,7 +200,7 @@ def _labeled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: Labe
 
 def _opaque(rows: NDArray[Any], kernel: Kernel) -> NDArray[Any]:
     """Rows as scikit-learn's Gaussian processes take them: those with gaps, which it would refuse, as objects for the kernel alone."""
-    if rows.ndim != 2 or (kernel.requires_vector_input and not getattr(kernel, "takes_gaps", False)):
+    if rows.ndim != 2 or (kernel.requires_vector_input and not takes_missing_cells(kernel)):
         return in_double_precision(rows)
     objects = np.empty(len(rows), dtype=object)
     objects[:] = [_Row(row) for row in rows]
@@ -254,7 +255,7 @@ class FixedKernel(Kernel):
     @property
     def requires_vector_input(self) -> bool:
         """As the kernel does, unless gaps make rows opaque."""
-        return self.kernel.requires_vector_input and not getattr(self.kernel, "takes_gaps", False)
+        return self.kernel.requires_vector_input and not takes_missing_cells(self.kernel)
 
     def __repr__(self) -> str:
         return f"FixedKernel({self.kernel!r})"

@@ -34,7 +34,7 @@ def check_rows(estimator: BaseEstimator, X: Any, kernel: Kernel, *, sample_weigh
 
 def _reads_parts_of(kernel: Kernel, X: Any) -> bool:
     """Whether the kernel works on rows that are read part by part: vectors, or tables that come encoded."""
-    if not getattr(X, "are_encoded", False):
+    if not (isinstance(X, Rows) and X.are_encoded):
         return kernel.requires_vector_input and preparing_kernel(kernel) is None
     if not takes_tables(kernel):
         raise TypeError(f"These rows are a table with columns of several kinds, and {kernel} is not made for one: use for_table(...).")

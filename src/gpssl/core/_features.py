@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime.threads import map_on_threads
 from ..data._arrays import hash_rows, in_double_precision, result_dtype, row_blocks
-from ..kernels._protocol import BlockKernel, block_kernel, check_finite_kernel, kernel_diagonal
+from ..kernels._protocol import BlockKernel, SelfDescribingKernel, block_kernel, check_finite_kernel, kernel_diagonal
 
 SMALLEST_SAFE_PIVOT = 1e-6
 """Of the mean prior variance; see `Features.single_precision_is_safe`."""
@@ -147,8 +147,8 @@ def _describe(value: Any) -> str:
 
     A kernel with parameters that cannot be described like this has a method `describe`.
     """
-    if isinstance(value, Kernel) and hasattr(value, "describe"):
-        return str(value.describe())
+    if isinstance(value, SelfDescribingKernel):
+        return value.describe()
     if isinstance(value, Kernel):
         parameters = sorted(value.get_params(deep=False).items())
         return f"{type(value).__name__}({', '.join(f'{name}={_describe(part)}' for name, part in parameters)})"

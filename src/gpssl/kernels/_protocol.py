@@ -1,7 +1,11 @@
-"""Evaluating kernels: columns k(x, U) for blocks of rows, in a buffer used again for the next block, and checked diagonals.
+"""The protocol of kernels: scikit-learn's, and three optional methods with which a kernel can do more.
 
-Any kernel can be evaluated this way. One with a faster way than being called has a method `block_kernel(points)` or, if it is
-scikit-learn's, an entry in `EVALUATIONS`.
+    prepare(X)               check rows of the kernel's own kind and return them as an array        PreparingKernel
+    resolve(rows, seed=...)  take from the training rows what is missing, return a concrete kernel  DataDependentKernel
+    block_kernel(points)     work on the points once, then fill k(X, points) block by block         KernelWithBlocks
+
+A kernel of scikit-learn or of a user may have none of them. The functions of this file take any kernel, look for the methods in the
+terms of sums, products and powers, and do something sensible where there are none.
 """
 
 from __future__ import annotations
@@ -16,179 +20,109 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, KernelOperator, Product, Sum
 
 from ..data._arrays import in_double_precision
-from ..data._encoding import are_codes, header_of
+from ..data._encoding import are_codes, encode_table, header_of
 from ..data._rows import Rows
 from ..data._sliceable import SliceableRows
+
+BlockKernel = Callable[[NDArray[Any], NDArray[np.float64]], None]
+"""A function that writes k(X, U) for a block X of n rows into an array. [n, M]"""
+
+LARGEST_HALF_NORM: dict[np.dtype[Any], float] = {np.dtype(np.float64): 1e5, np.dtype(np.float32): 4.0}
+"""½|x|² up to which ½|x − u|² from inner products is exact enough: the rounding error is 1e-16 of it, or 6e-8 in single precision,
+and whitening multiplies the error."""
+
+LONGEST_LIST = 1000
+"""Letters up to which `short_repr` writes a list or tuple out, such as groups of columns or levels."""
 
 
 @runtime_checkable
 class PreparingKernel(Protocol):
-    """A kernel for a kind of row of its own: strings, graphs, tables with categories or gaps.
+    """A kernel for its own kind of row: strings, graphs, tables with categories or missing cells.
 
-    Kernels that share a method `prepare`, or have the same attribute `kind_of_rows`, can be added and multiplied.
+    Kernels that inherit the same method `prepare`, and all kernels for tables, can be added and multiplied.
     """
 
     def prepare(self, X: Any) -> NDArray[Any]:
-        """The rows of X, checked: numbers [n, D], in which NaN may stand for a gap, or objects [n].
+        """Check the rows of X and return them as numbers [n, D], with NaN for missing cells, or as objects [n].
 
-        It depends on the rows alone, row by row, and leaves rows that have been prepared as they are: the kernel, its diagonal and
-        every call get what it returns.
+        The result depends on each row alone, and prepared rows stay as they are. The kernel and its diagonal are called with the result.
         """
         ...
 
 
-def training_rows(kernel: PreparingKernel, X: Any, sample_weight: NDArray[np.float64] | None = None) -> Rows:
-    """The rows from which a kernel takes what it needs: as `fit` has them, or as a user has them who calls `resolve` himself."""
-    if isinstance(X, Rows):
-        return X
-    rows = SliceableRows(kernel.prepare(X), sample_weight, checked=True)
-    rows.header = header_of(X)
-    return rows
-
-
-def leaves(kernel: Kernel) -> list[Kernel]:
-    """The kernels that a sum, product or power is made of."""
-    parts = [part for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel)]
-    if not parts or isinstance(kernel, PreparingKernel):
-        return [kernel]
-    return [leaf for part in parts for leaf in leaves(part)]
-
-
-def preparing_kernel(kernel: Kernel) -> PreparingKernel | None:
-    """The part of a kernel that says what a row is; None where rows are vectors, or objects as they come."""
-    preparing = [leaf for leaf in leaves(kernel) if isinstance(leaf, PreparingKernel)]
-    if not preparing:
-        return None
-    ways = {getattr(leaf, "kind_of_rows", type(leaf).prepare.__qualname__): type(leaf).__name__ for leaf in preparing}
-    if len(ways) > 1:
-        raise ValueError(
-            f"{' and '.join(sorted(ways.values()))} are for different kinds of rows and cannot be combined with + or *. For a table with "
-            "several kinds of columns, use ColumnKernel."
-        )
-    return preparing[0]
-
-
-def _looking_at_cells(kernel: Kernel) -> list[Kernel]:
-    """The parts of a kernel without constants and the like."""
-    return [leaf for leaf in leaves(kernel) if leaf.requires_vector_input or isinstance(leaf, PreparingKernel)]
-
-
-def takes_tables(kernel: Kernel) -> bool:
-    """Whether all parts of a kernel can work with codes and gaps: with any table that has been encoded."""
-    looking = _looking_at_cells(kernel)
-    return len(looking) > 0 and all(getattr(leaf, "takes_codes", False) and getattr(leaf, "takes_gaps", False) for leaf in looking)
-
-
-def check_what_kernels_take(kernel: Kernel, rows: NDArray[np.float64], where: str = "the rows") -> None:
-    """A sentence where a part of the kernel, made for numbers, gets text or gaps that another part can work with."""
-    for leaf in _looking_at_cells(kernel):
-        if not getattr(leaf, "takes_codes", False) and are_codes(rows).any():
-            raise ValueError(
-                f"There are text or categories in {where}, but the kernel {leaf} works on numbers: use CategoryKernel or OrdinalKernel for "
-                "such columns, in a ColumnKernel."
-            )
-        if not getattr(leaf, "takes_gaps", False) and np.isnan(rows).any():
-            raise ValueError(f"Cells are missing in {where}, but the kernel {leaf} needs all of them: use IncompleteRBF.")
-
-
 @runtime_checkable
 class DataDependentKernel(Protocol):
-    """A kernel with something still to be learned from the rows, unless it has an attribute `is_resolved` that is true."""
+    """A kernel that takes something from the training rows."""
 
     def resolve(self, rows: Rows, *, seed: int) -> Kernel:
-        """The concrete kernel for these rows, of which `rows.sample(limit, seed)` gives as many as fit in memory."""
+        """Return the concrete kernel for these rows; `rows.sample(limit, seed)` returns as many of them as fit in memory."""
         ...
 
 
-def depends_on_rows(kernel: Kernel) -> bool:
-    """Whether some part of the kernel is still to be resolved."""
-    if isinstance(kernel, DataDependentKernel):
-        return not getattr(kernel, "is_resolved", False)
-    return any(depends_on_rows(part) for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel))
+@runtime_checkable
+class MaybeResolvedKernel(DataDependentKernel, Protocol):
+    """A kernel that may have been given, or may have found already, what `resolve` takes from the training rows."""
 
-
-def not_resolved(kernel: Kernel, what: str) -> ValueError:
-    """The error of a kernel that is called before it has seen the training rows."""
-    name = type(kernel).__name__
-    return ValueError(
-        f"{name} takes its {what} from the training rows: pass it to GPSSL(kernel=...), whose fit resolves it, or call "
-        f"{name}(...).resolve(X) for the concrete kernel."
-    )
-
-
-def resolve_kernel(kernel: Kernel, rows: Rows, seed: int) -> Kernel:
-    """A copy of `kernel` in which every part that depends on the training rows has been made concrete.
-
-    Sums, products and powers are followed into their parts, so `2.0 * NeighborRBF() + WhiteKernel()` works.
-    """
-    if isinstance(kernel, DataDependentKernel):
-        return kernel.resolve(rows, seed=seed)
-    parameters = kernel.get_params(deep=False)
-    parts = {name: part for name, part in parameters.items() if isinstance(part, Kernel)}
-    if not parts:
-        return clone(kernel)
-    resolved = {name: resolve_kernel(part, rows, seed) for name, part in parts.items()}
-    return type(kernel)(**{**parameters, **resolved})
-
-
-BlockKernel = Callable[[NDArray[Any], NDArray[np.float64]], None]
-"""Writes k(X, U) for a block X of n rows into an array. [n, M]"""
-
-LARGEST_HALF_NORM: dict[np.dtype[Any], float] = {np.dtype(np.float64): 1e5, np.dtype(np.float32): 4.0}
-"""½|x|² up to which ½|x − u|² from inner products is exact enough: the rounding error is 1e-16 of it, or 6e-8 in single precision,
-which whitening then multiplies."""
-
-
-Evaluation = Callable[[Any, NDArray[Any]], BlockKernel]
-
-EVALUATIONS: dict[type[Kernel], Evaluation] = {}
-"""Faster ways to evaluate a kernel than calling it, by its exact type: scikit-learn's Matern is a subclass of its RBF."""
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the kernel is concrete."""
+        ...
 
 
 @runtime_checkable
 class KernelWithBlocks(Protocol):
-    """A kernel that can do the work on the points once, for all blocks of rows."""
+    """A kernel that can do its work on the points once for all blocks of rows."""
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
-        """A function that fills in k(X, points) block by block; it is called on several threads."""
+        """Return a function that fills in k(X, points) block by block; several threads call it."""
         ...
 
 
-LONGEST_TEXT = 1000
-"""Of a parameter that is a list, such as groups of columns or levels: beyond, its length is told."""
+@runtime_checkable
+class SelfDescribingKernel(Protocol):
+    """A kernel with parameters that have no text of their own, such as a graph or a module of PyTorch."""
+
+    def describe(self) -> str:
+        """Return a text that is the same for two kernels only if their values are."""
+        ...
 
 
-def describe(kernel: Kernel) -> str:
-    """The kernel with the parameters that are not the default ones; arrays by their shape."""
-    defaults = {name: parameter.default for name, parameter in signature(type(kernel)).parameters.items()}
-    changed = {name: value for name, value in kernel.get_params(deep=False).items() if repr(value) != repr(defaults[name])}
-    texts = [f"{name}={_in_short(value)}" for name, value in changed.items()]
-    return f"{type(kernel).__name__}({', '.join(texts)})"
+class TakesMissingCells:
+    """Base of kernels for numbers [n, D] in which NaN marks a missing cell."""
 
 
-def _in_short(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"<array {value.shape}>"
-    text = repr(value)
-    return text if len(text) <= LONGEST_TEXT or not isinstance(value, list | tuple) else f"<{type(value).__name__} of {len(value)}>"
+class TakesTables(TakesMissingCells):
+    """Base of kernels for tables: numbers, text, categories, dates and missing cells, encoded as `gpssl.data` does it."""
+
+    def prepare(self, X: Any) -> NDArray[np.float64]:
+        """Encode every cell of a data frame or array as a number. [n, D]"""
+        return encode_table(X)
 
 
 class UnitDiagonal:
     """k(x, x) = 1 for rows of any kind; scikit-learn's own mixin asks for an array."""
 
     def diag(self, X: Any) -> NDArray[np.float64]:
-        """k(x, x). [n]"""
+        """Return k(x, x) = 1 for each row. [n]"""
         return np.ones(len(X))
 
 
-class CallByBlocks:
-    """scikit-learn's `k(X, Y)` for a kernel that has `block_kernel`. It has no hyperparameters to differentiate by."""
+class NonStationary:
+    """A kernel that is not a function of x − y."""
+
+    def is_stationary(self) -> bool:
+        """Return False."""
+        return False
+
+
+class CallByBlocks(NonStationary):
+    """scikit-learn's `k(X, Y)` for a kernel that has `block_kernel` and no hyperparameters to differentiate by."""
 
     block_kernel: Callable[[NDArray[Any]], BlockKernel]
     diag: Callable[[Any], NDArray[np.float64]]
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """k(X, Y). [n, m]; with `eval_gradient`, as scikit-learn has it, also the gradient by no hyperparameter, [n, m, 0]."""
+        """Return k(X, Y) [n, m]; with `eval_gradient` also the gradient by no hyperparameter [n, m, 0], as scikit-learn does."""
         preparing = preparing_kernel(self)
         prepare: Callable[[Any], NDArray[Any]] = np.asarray if preparing is None else preparing.prepare
         alone = Y is None
@@ -201,15 +135,142 @@ class CallByBlocks:
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
 
 
+def short_repr(kernel: Kernel) -> str:
+    """Return the kernel with those parameters that differ from their defaults; arrays are shown by their shape."""
+    defaults = {name: parameter.default for name, parameter in signature(type(kernel)).parameters.items()}
+    changed = {name: value for name, value in kernel.get_params(deep=False).items() if repr(value) != repr(defaults[name])}
+    texts = [f"{name}={_shortened(value)}" for name, value in changed.items()]
+    return f"{type(kernel).__name__}({', '.join(texts)})"
+
+
+def _shortened(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"<array {value.shape}>"
+    text = repr(value)
+    return text if len(text) <= LONGEST_LIST or not isinstance(value, list | tuple) else f"<{type(value).__name__} of {len(value)}>"
+
+
+# Prepare: what a row is
+
+
+def leaves(kernel: Kernel) -> list[Kernel]:
+    """Return the kernels that a sum, product or power consists of."""
+    terms = _terms(kernel)
+    if not terms or isinstance(kernel, PreparingKernel):
+        return [kernel]
+    return [leaf for term in terms.values() for leaf in leaves(term)]
+
+
+def _terms(kernel: Kernel) -> dict[str, Kernel]:
+    """Return the parameters of a kernel that are kernels themselves, such as `k1` and `k2` of scikit-learn's `Sum`."""
+    return {name: value for name, value in kernel.get_params(deep=False).items() if isinstance(value, Kernel)}
+
+
+def preparing_kernel(kernel: Kernel) -> PreparingKernel | None:
+    """Return the leaf that prepares the rows; None where rows are vectors, or objects that need no preparation."""
+    preparing = [leaf for leaf in leaves(kernel) if isinstance(leaf, PreparingKernel)]
+    if not preparing:
+        return None
+    names = {TakesTables.prepare if isinstance(leaf, TakesTables) else type(leaf).prepare: type(leaf).__name__ for leaf in preparing}
+    if len(names) > 1:
+        raise ValueError(
+            f"{' and '.join(sorted(names.values()))} are for different kinds of rows and cannot be combined with + or *. For a table with "
+            "several kinds of columns, use ColumnKernel."
+        )
+    return preparing[0]
+
+
+def takes_vectors(kernel: Any) -> bool:
+    """Return whether rows are vectors; true also for an object that is not a kernel, which `fit` reports."""
+    return not isinstance(kernel, Kernel) or bool(kernel.requires_vector_input)
+
+
+def takes_missing_cells(kernel: Any) -> bool:
+    """Return whether some leaf of a kernel can work with missing cells; false for an object that is not a kernel."""
+    return isinstance(kernel, Kernel) and any(isinstance(leaf, TakesMissingCells) for leaf in leaves(kernel))
+
+
+def takes_tables(kernel: Kernel) -> bool:
+    """Return whether all leaves that look at cells can work with any encoded table."""
+    looking = _leaves_that_look_at_cells(kernel)
+    return len(looking) > 0 and all(isinstance(leaf, TakesTables) for leaf in looking)
+
+
+def _leaves_that_look_at_cells(kernel: Kernel) -> list[Kernel]:
+    """Return the leaves of a kernel without constants and white noise."""
+    return [leaf for leaf in leaves(kernel) if leaf.requires_vector_input or isinstance(leaf, PreparingKernel)]
+
+
+def check_what_kernels_take(kernel: Kernel, rows: NDArray[np.float64], where: str = "the rows") -> None:
+    """Raise ValueError if a leaf that needs numbers gets text or missing cells, with which another leaf can work."""
+    for leaf in _leaves_that_look_at_cells(kernel):
+        if not isinstance(leaf, TakesTables) and are_codes(rows).any():
+            raise ValueError(
+                f"There are text or categories in {where}, but the kernel {leaf} works on numbers: use CategoryKernel or OrdinalKernel for "
+                "such columns, in a ColumnKernel."
+            )
+        if not isinstance(leaf, TakesMissingCells) and np.isnan(rows).any():
+            raise ValueError(f"Cells are missing in {where}, but the kernel {leaf} needs all of them: use IncompleteRBF.")
+
+
+# Resolve: what is taken from the training rows
+
+
+def training_rows(kernel: PreparingKernel, X: Any, sample_weight: NDArray[np.float64] | None = None) -> Rows:
+    """Return the rows from which `resolve` takes what it needs: those that `fit` passes, or prepared ones of a user's X."""
+    if isinstance(X, Rows):
+        return X
+    rows = SliceableRows(kernel.prepare(X), sample_weight, checked=True)
+    rows.header = header_of(X)
+    return rows
+
+
+def depends_on_rows(kernel: Kernel) -> bool:
+    """Return whether some term of the kernel has still to be resolved."""
+    if isinstance(kernel, MaybeResolvedKernel):
+        return not kernel.is_resolved
+    return isinstance(kernel, DataDependentKernel) or any(map(depends_on_rows, _terms(kernel).values()))
+
+
+def resolve_kernel(kernel: Kernel, rows: Rows, seed: int) -> Kernel:
+    """Return a copy of the kernel in which every term that depends on the training rows is concrete.
+
+    Sums, products and powers are followed into their terms, so `2.0 * NeighborRBF() + WhiteKernel()` works.
+    """
+    if isinstance(kernel, DataDependentKernel):
+        return kernel.resolve(rows, seed=seed)
+    terms = _terms(kernel)
+    if not terms:
+        return clone(kernel)
+    resolved = {name: resolve_kernel(term, rows, seed) for name, term in terms.items()}
+    return type(kernel)(**{**kernel.get_params(deep=False), **resolved})
+
+
+def not_resolved(kernel: Kernel, what: str) -> ValueError:
+    """Return the error for a kernel that is called before it has seen the training rows."""
+    name = type(kernel).__name__
+    return ValueError(
+        f"{name} takes its {what} from the training rows: pass it to GPSSL(kernel=...), whose fit resolves it, or call "
+        f"{name}(...).resolve(X) for the concrete kernel."
+    )
+
+
+# Evaluate: blocks of k(X, U), and the diagonal
+
+
 def block_kernel(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
-    """A function that fills in k(X, points) block by block."""
+    """Return a function that fills in k(X, points) block by block, in the fastest way that is known for this kernel."""
     if isinstance(kernel, KernelWithBlocks):
         return kernel.block_kernel(points)
-    return EVALUATIONS.get(type(kernel), _call)(kernel, points)
+    if type(kernel) is RBF:  # the exact type: scikit-learn's Matern is a subclass of its RBF
+        return _rbf_by_products(kernel, points)
+    if type(kernel) in (Sum, Product):
+        return _term_by_term(kernel, points)
+    return _by_call(kernel, points)
 
 
-def _call(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
-    """What works for every kernel."""
+def _by_call(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
+    """Return the function that works for every kernel: it calls the kernel."""
 
     def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
         out[...] = kernel(in_double_precision(X), points)
@@ -217,8 +278,8 @@ def _call(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
     return fill
 
 
-def _rbf(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
-    """One matrix product and one `exp` in place.
+def _rbf_by_products(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
+    """Return a function that needs one matrix product and one `exp` in place.
 
     −½|x − u|² = xᵀu − ½|x|² − ½|u|² is the inner product of (x, −½|x|², 1) and (u, 1, −½|u|²); rows are centered and scaled first.
     Rows in single precision are centered and scaled in double, multiplied and exponentiated in single precision.
@@ -229,7 +290,7 @@ def _rbf(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
     in_double = np.vstack([scaled_points.T, np.ones(len(points)), -half_norms])
     rights = {dtype: in_double.astype(dtype) for dtype, limit in LARGEST_HALF_NORM.items() if half_norms.max() < limit}
     if not rights:
-        return _call(kernel, points)
+        return _by_call(kernel, points)
     n_columns = points.shape[1]
 
     def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
@@ -250,7 +311,7 @@ def _rbf(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
 
 
 def _exponentiate(left: NDArray[np.float64], right: NDArray[Any], out: NDArray[np.float64]) -> None:
-    """exp(min(left · right, 0)), in the precision of `right`."""
+    """Write exp(min(left · right, 0)), computed in the precision of `right`, into `out`."""
     exponents = out if right.dtype == out.dtype else np.empty(out.shape, right.dtype)
     np.matmul(left.astype(right.dtype, copy=False), right, out=exponents)
     np.minimum(exponents, 0.0, out=exponents)
@@ -259,13 +320,13 @@ def _exponentiate(left: NDArray[np.float64], right: NDArray[Any], out: NDArray[n
         out[...] = exponents
 
 
-def _combination(kernel: KernelOperator, points: NDArray[Any]) -> BlockKernel:
-    """A sum or product of two kernels, each in its own fastest way; a constant, as in `2.0 * RBF()`, costs one operation more."""
+def _term_by_term(kernel: KernelOperator, points: NDArray[Any]) -> BlockKernel:
+    """Evaluate each term of a sum or product in its fastest way; a constant, as in `2.0 * RBF()`, costs one more operation."""
     combine = np.add if isinstance(kernel, Sum) else np.multiply
-    constants = [part.constant_value for part in (kernel.k1, kernel.k2) if type(part) is ConstantKernel]
-    fills = [block_kernel(part, points) for part in (kernel.k1, kernel.k2) if type(part) is not ConstantKernel]
+    constants = [term.constant_value for term in (kernel.k1, kernel.k2) if type(term) is ConstantKernel]
+    fills = [block_kernel(term, points) for term in (kernel.k1, kernel.k2) if type(term) is not ConstantKernel]
     if not fills:
-        return _call(kernel, points)
+        return _by_call(kernel, points)
 
     def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
         fills[0](X, out)
@@ -279,11 +340,8 @@ def _combination(kernel: KernelOperator, points: NDArray[Any]) -> BlockKernel:
     return fill
 
 
-EVALUATIONS.update({RBF: _rbf, Product: _combination, Sum: _combination})
-
-
 def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
-    """k(x, x) for each row, checked: one finite, non-negative number a row. [n]"""
+    """Return k(x, x) for each row; raise ValueError unless it is one finite, non-negative number a row. [n]"""
     diagonal = np.asarray(kernel.diag(in_double_precision(rows)), dtype=np.float64)
     if diagonal.ndim != 1:
         raise ValueError(
@@ -300,7 +358,7 @@ def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def check_finite_kernel(kernel: Kernel, values: NDArray[np.float64]) -> None:
-    """A sentence where the kernel gives infinity or NaN."""
+    """Raise ValueError if the kernel has returned infinity or NaN."""
     if not np.isfinite(values).all():
         raise ValueError(
             f"The kernel {kernel} is not finite on these rows. Check its parameters (a lengthscale of zero?), scale the columns (for "

@@ -12,17 +12,19 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._validation import check_number
 from ..data._arrays import in_double_precision
-from ..data._encoding import are_codes, encode_cell, encode_table
+from ..data._encoding import are_codes, encode_cell
 from ..data._rows import MappedRows, Rows
 from ._protocol import (
     BlockKernel,
     CallByBlocks,
+    TakesMissingCells,
+    TakesTables,
     UnitDiagonal,
     block_kernel,
-    describe,
     kernel_diagonal,
     not_resolved,
     resolve_kernel,
+    short_repr,
     training_rows,
 )
 from .incomplete import IncompleteRBF
@@ -34,7 +36,7 @@ MISSING = np.inf
 """Missing cells are a category of their own: a number that no cell can be."""
 
 
-class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
+class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin, Kernel):
     """k(x, y) = exp(−½ H(x, y) / h), where H is the number of columns in which x and y differ (Hamming distance).
 
     It is a product over columns of 1 for equal and e^(−1/2h) for different cells, which is positive semi-definite. Text, categories and
@@ -53,10 +55,6 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         h. Found at `fit` where it is None.
     """
 
-    kind_of_rows = "table"
-    takes_gaps = True
-    takes_codes = True
-
     def __init__(
         self,
         neighborhood: float = 10,
@@ -71,10 +69,6 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         self.stretch = stretch
         self.max_rows = max_rows
         self.scale = scale
-
-    def prepare(self, X: Any) -> Array:
-        """Every cell as a number: a data frame, or an array of rows and columns."""
-        return encode_table(X)
 
     @property
     def is_resolved(self) -> bool:
@@ -114,7 +108,7 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         return False
 
     def __repr__(self) -> str:
-        return describe(self)
+        return short_repr(self)
 
 
 def _comparable(rows: Array) -> Array:
@@ -126,7 +120,7 @@ MAX_LEVELS = 1000
 """Distinct numbers of a column that are kept; between them, positions are interpolated."""
 
 
-class OrdinalKernel(CallByBlocks, GenericKernelMixin, Kernel):
+class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
     """A squared exponential of the positions that values have among the levels of their column, from 0 for the lowest to 1 for the highest.
 
     Numbers that are between two levels are between their positions, and beyond the last level at its position. Text that is no level, and
@@ -143,10 +137,6 @@ class OrdinalKernel(CallByBlocks, GenericKernelMixin, Kernel):
         The levels and their positions, for each column, as pairs of arrays: found at `fit`.
     """
 
-    kind_of_rows = "table"
-    takes_gaps = True
-    takes_codes = True
-
     def __init__(
         self,
         levels: Sequence[Any] | None = None,
@@ -157,10 +147,6 @@ class OrdinalKernel(CallByBlocks, GenericKernelMixin, Kernel):
         self.levels = levels
         self.kernel = kernel
         self.positions = positions
-
-    def prepare(self, X: Any) -> Array:
-        """Every cell as a number: a data frame, or an array of rows and columns."""
-        return encode_table(X)
 
     @property
     def is_resolved(self) -> bool:
@@ -203,7 +189,7 @@ class OrdinalKernel(CallByBlocks, GenericKernelMixin, Kernel):
             raise not_resolved(self, "levels and lengthscale")
         columns = zip(np.asarray(X).T, self.positions, strict=True)
         positions = np.column_stack([_interpolate(values, *levels) for values, levels in columns])
-        if np.isnan(positions).any() and not (self.kernel is None or getattr(self.kernel, "takes_gaps", False)):
+        if np.isnan(positions).any() and not (self.kernel is None or isinstance(self.kernel, TakesMissingCells)):
             raise ValueError(
                 f"Some cells are missing or no level of their column, but the kernel for positions, {self.kernel}, needs all of them: use "
                 "IncompleteRBF."
@@ -229,7 +215,7 @@ class OrdinalKernel(CallByBlocks, GenericKernelMixin, Kernel):
         return False
 
     def __repr__(self) -> str:
-        return describe(self)
+        return short_repr(self)
 
 
 def _interpolate(values: Array, levels: Array, positions: Array) -> Array:

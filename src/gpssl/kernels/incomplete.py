@@ -15,7 +15,17 @@ from sklearn.utils import check_array
 from .._validation import check_number
 from ..data._arrays import in_double_precision, row_blocks
 from ..data._rows import MappedRows
-from ._protocol import LARGEST_HALF_NORM, BlockKernel, CallByBlocks, UnitDiagonal, block_kernel, describe, not_resolved, training_rows
+from ._protocol import (
+    LARGEST_HALF_NORM,
+    BlockKernel,
+    CallByBlocks,
+    TakesMissingCells,
+    UnitDiagonal,
+    block_kernel,
+    not_resolved,
+    short_repr,
+    training_rows,
+)
 from .vectors import NeighborRBF
 
 Array = NDArray[np.float64]
@@ -147,7 +157,7 @@ def _maximize(moments: Moments, total_weight: float) -> GaussianRows:
     return GaussianRows(mean, covariance + np.diag(np.maximum(RIDGE * covariance.diagonal(), SMALLEST_VARIANCE)))
 
 
-class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
+class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
     """The expected squared exponential where NaN marks a missing cell.
 
     Rows are taken as Gaussian, x ~ N(μ, Σ), for what is missing: a missing cell has a mean m_d(x) given the known cells of its row, and
@@ -172,8 +182,6 @@ class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
     length_scale, mean, covariance, open_variance
         l, μ, Σ (or its diagonal, for independent columns) and v. Found at `fit` where they are None.
     """
-
-    takes_gaps = True
 
     def __init__(
         self,
@@ -286,7 +294,7 @@ class IncompleteRBF(CallByBlocks, UnitDiagonal, Kernel):
         return False
 
     def __repr__(self) -> str:
-        return describe(self)
+        return short_repr(self)
 
 
 class _Cells(NamedTuple):

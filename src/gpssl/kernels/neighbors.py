@@ -13,7 +13,17 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._validation import check_number
 from ..data._opening import open_rows
 from ._neighbor_graph import Border, KernelSpace, NeighborSpace, VectorSpace, diffusion_coordinates, neighbor_graph
-from ._protocol import BlockKernel, CallByBlocks, UnitDiagonal, describe, not_resolved, preparing_kernel, resolve_kernel, training_rows
+from ._protocol import (
+    BlockKernel,
+    CallByBlocks,
+    UnitDiagonal,
+    not_resolved,
+    preparing_kernel,
+    resolve_kernel,
+    short_repr,
+    takes_vectors,
+    training_rows,
+)
 from .vectors import column_scale
 
 Array = NDArray[np.float64]
@@ -82,7 +92,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
     @property
     def requires_vector_input(self) -> bool:
         """What the kernel says by which rows are neighbors."""
-        return self.kernel is None or bool(getattr(self.kernel, "requires_vector_input", True))
+        return takes_vectors(self.kernel)
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> DiffusionKernel:
         """The kernel with the graph of these rows. How often a row occurs makes no difference."""
@@ -122,7 +132,7 @@ class NeighborDiffusion(UnitDiagonal, Kernel):
         return False
 
     def __repr__(self) -> str:
-        return describe(self)
+        return short_repr(self)
 
 
 class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
@@ -164,7 +174,7 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
     @property
     def requires_vector_input(self) -> bool:
         """What the kernel says by which rows are neighbors."""
-        return self.kernel is None or bool(getattr(self.kernel, "requires_vector_input", True))
+        return takes_vectors(self.kernel)
 
     @cached_property
     def _space(self) -> NeighborSpace:

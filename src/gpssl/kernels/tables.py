@@ -21,13 +21,14 @@ from ..data._rows import MappedRows, Rows
 from ._protocol import (
     BlockKernel,
     CallByBlocks,
+    TakesTables,
     block_kernel,
     check_what_kernels_take,
     depends_on_rows,
-    describe,
     kernel_diagonal,
     not_resolved,
     resolve_kernel,
+    short_repr,
     training_rows,
 )
 from .categories import CategoryKernel, OrdinalKernel
@@ -38,7 +39,7 @@ Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], An
 Group = tuple[str, Kernel, Columns]
 
 
-class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
+class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
     """What `ColumnTransformer` is among transformers: each group of columns has a kernel of its own.
 
         "product"    k(x, y) = Π_g (1 − w_g + w_g k_g(x, y))      rows must be alike in every group; w_g in [0, 1], 1 if not given
@@ -69,10 +70,6 @@ class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
     >>> kernel.resolve(frame)(frame).shape
     (3, 3)
     """
-
-    kind_of_rows = "table"
-    takes_gaps = True
-    takes_codes = True
 
     def __init__(
         self,
@@ -188,7 +185,7 @@ class ColumnKernel(CallByBlocks, GenericKernelMixin, Kernel):
                 raise ValueError(f"The weights of a product are between 0 and 1, got {weight:g}.")
 
     def __repr__(self) -> str:
-        return describe(self)
+        return short_repr(self)
 
 
 def _are_positions(columns: Columns) -> bool:
