@@ -42,3 +42,18 @@ class Certain(BaseEstimator):
 
     def draw_functions(self, n_draws: int, random_state: Any = None) -> Any:
         return lambda X: np.repeat(self.transform(X)[None], n_draws, axis=0)
+
+
+class Counted(Certain):
+    """A representation whose draws differ, and which counts the rows that its functions are evaluated at."""
+
+    n_evaluated = 0
+
+    def draw_functions(self, n_draws: int, random_state: Any = None) -> Any:
+        shifts = np.random.default_rng(0).normal(scale=0.3, size=(n_draws, 1, 2))
+
+        def evaluate(X: Array) -> Array:
+            Counted.n_evaluated += len(X)
+            return self.transform(X) + shifts
+
+        return evaluate

@@ -323,6 +323,12 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         std = self._posterior_for_use().std
         return self._check_new_rows(X).map(std, (None, self._n_features_out))
 
+    def mean_and_std(self, X: Any) -> tuple[Any, Any]:
+        """Return `transform` and `std` of the same rows, which are read and compared with the inducing points once. [n, J] each"""
+        both = self._posterior_for_use().mean_and_std
+        mean, std = self._check_new_rows(X).map(both, (2, None, self._n_features_out))
+        return mean, std
+
     def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
         """Draws of the representation, joint over the rows. [S, n, J]
 

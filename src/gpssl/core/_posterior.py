@@ -56,13 +56,29 @@ class Posterior:
         self.features.columns(X[:1])  # builds what the threads share
 
         def fill(block: slice) -> None:
-            projections = self.features.columns(X[block]) @ directions
-            open_variance = kernel_diagonal(self.features.kernel, X[block]) - (projections**2).sum(axis=1)
-            variance = np.maximum(open_variance, 0.0)[:, None] + self.weights.variance_along(projections)
-            out[block] = np.sqrt(variance)
+            out[block] = self._std(X[block], self.features.columns(X[block]) @ directions)
 
         map_on_threads(fill, list(row_blocks(len(X))))
         return out
+
+    def mean_and_std(self, X: NDArray[Any]) -> Array:
+        """Return `mean` and `std` from one evaluation of the kernel. [2, n, J]"""
+        out = np.empty((2, len(X), len(self.weights.mean)), dtype=result_dtype(X))
+        directions, weights = self.features.unwhiten(self.basis), self.features.unwhiten(self.basis @ self.weights.mean.T)
+        self.features.columns(X[:1])  # builds what the threads share
+
+        def fill(block: slice) -> None:
+            columns = self.features.columns(X[block])
+            out[0, block] = columns @ weights
+            out[1, block] = self._std(X[block], columns @ directions)
+
+        map_on_threads(fill, list(row_blocks(len(X))))
+        return out
+
+    def _std(self, X: NDArray[Any], projections: Array) -> Array:
+        """Return the standard deviation at rows whose b(x) [n, r] are known. [n, J]"""
+        open_variance = kernel_diagonal(self.features.kernel, X) - (projections**2).sum(axis=1)
+        return np.sqrt(np.maximum(open_variance, 0.0)[:, None] + self.weights.variance_along(projections))
 
     def draw_functions(self, n_draws: int, seed: int, prepare: Callable[[Any], Rows] = open_rows) -> FunctionDraws:
         """Functions drawn from the posterior, to be evaluated anywhere; `prepare` checks the rows they are given."""

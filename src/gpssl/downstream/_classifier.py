@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -15,8 +15,9 @@ from .._runtime.callbacks import fitting
 from .._validation import unchanged_on_failure
 from ..data._labels import check_at_least_two, find_class_labels, labeled_rows
 from ._clones import fit_classifiers
+from ._distributions import ClassDistribution, Uncertainty, class_uncertainty, join_classes, join_uncertainties
 from ._logistic import BayesianLogisticRegression
-from ._marginal import Marginalized, Uncertainty
+from ._marginal import Marginalized
 
 Array = NDArray[np.float64]
 
@@ -95,56 +96,54 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         self.classes_ = np.unique(values)
         check_at_least_two(self.classes_)
 
+    def predict_distribution(self, X: Any) -> ClassDistribution:
+        """Return probabilities, their standard deviations and the split of the uncertainty, from one evaluation of the draws."""
+        parts = [
+            ClassDistribution(self.classes_, proba.mean(axis=0), self._variance(Z, proba), class_uncertainty(proba))
+            for Z, proba in self._evaluate(X)
+        ]
+        return join_classes(parts)
+
     def predict_proba_draws(self, X: Any) -> Array:
-        """Each draw's probability of each class. [S, n, K]"""
-        check_is_fitted(self)
-        return np.concatenate([self.heads_.predict_proba(Z) for Z in self._represent_in_blocks(X)], axis=1)
+        """Return each draw's probability of each class. [S, n, K]"""
+        return np.concatenate([proba for _, proba in self._evaluate(X)], axis=1)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, averaged over draws. [n, K]"""
-        check_is_fitted(self)
-        return np.concatenate([self.heads_.predict_proba(Z).mean(axis=0) for Z in self._represent_in_blocks(X)])
+        """Return the probability of each class, averaged over draws. [n, K]"""
+        return np.concatenate([proba.mean(axis=0) for _, proba in self._evaluate(X)])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class. [n]"""
+        """Return the most probable class. [n]"""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
     def predict_proba_std(self, X: Any) -> Array:
-        """Standard deviation of the probability of each class. [n, K]
+        """Return the standard deviation of the probability of each class. [n, K]
 
         sqrt(Var_s p̄_s + (1/S) Σ_s Var p_s): over draws, and for a head with a posterior of its own (`BayesianLogisticRegression`) over its
         weights, p̄_s being their average.
         """
-        check_is_fitted(self)
-        has_posterior = hasattr(self.heads_, "predict_proba_variance")
-        if self.n_draws in (None, 1) and not has_posterior:
-            raise ValueError(
-                f"A single representation and the head {type(self._head()).__name__}, which has no posterior, know no standard deviation. "
-                "Raise n_draws, or use BayesianLogisticRegression."
-            )
-        blocks = []
-        for Z in self._represent_in_blocks(X):
-            variance = self.heads_.predict_proba(Z).var(axis=0)
-            if has_posterior:
-                variance = variance + self.heads_.predict_proba_variance(Z).mean(axis=0)
-            blocks.append(np.sqrt(variance))
-        return np.concatenate(blocks)
+        return self.predict_distribution(X).proba_std
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
-        """Entropy of the prediction, in nats, and its two parts. [n] each
+        """Return the entropy of the prediction, in nats, and its two parts. [n] each
 
         total H(p̄), head (1/S) Σ_s H(p_s), representation H(p̄) − (1/S) Σ_s H(p_s): the mutual information of the label and the
         representation, which more unlabeled rows can reduce.
         """
+        return join_uncertainties(class_uncertainty(proba) for _, proba in self._evaluate(X))
+
+    def _evaluate(self, X: Any) -> Iterator[tuple[Array, Array]]:
+        """Yield features [S, n, J] and each draw's probabilities [S, n, K] for consecutive parts of the rows."""
         check_is_fitted(self)
-        total, head = [], []
         for Z in self._represent_in_blocks(X):
-            proba = self.heads_.predict_proba(Z)
-            total.append(entr(proba.mean(axis=0)).sum(axis=1))
-            head.append(entr(proba).sum(axis=2).mean(axis=0))
-        whole, part = np.concatenate(total), np.concatenate(head)
-        return Uncertainty(whole, part, np.maximum(whole - part, 0.0))
+            yield Z, self.heads_.predict_proba(Z)
+
+    def _variance(self, Z: Array, proba: Array) -> Array | None:
+        """Return the variance of probabilities over draws and heads' weights; None for one head without a posterior. [n, K]"""
+        if hasattr(self.heads_, "predict_proba_variance"):
+            return proba.var(axis=0) + self.heads_.predict_proba_variance(Z).mean(axis=0)
+        return None if self.n_draws in (None, 1) else proba.var(axis=0)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, at the rows that have a label."""

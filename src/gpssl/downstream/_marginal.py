@@ -22,21 +22,9 @@ from ..data._arrays import row_blocks
 from ..data._labels import LabeledRows
 from ..data._opening import is_lazy
 from ..estimator import GPSSL
+from ._distributions import PREDICTION_ROWS
 
 Array = NDArray[np.float64]
-
-PREDICTION_ROWS = 1024
-"""Rows whose features are held for all draws at a time."""
-
-
-class Uncertainty(NamedTuple):
-    """The uncertainty of predictions and its two parts: total = head + representation. [n] each"""
-
-    total: Array
-    head: Array
-    """What is left open when the representation is known: noise in the labels and, for a Bayesian head, its weights."""
-    representation: Array
-    """What is left open by not knowing the representation."""
 
 
 class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):

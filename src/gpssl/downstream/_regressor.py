@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Real
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 from sklearn.base import RegressorMixin, is_classifier
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
@@ -18,12 +16,11 @@ from .._runtime.callbacks import fitting
 from .._validation import unchanged_on_failure
 from ..data._labels import find_targets
 from ._clones import fit_regressors
+from ._distributions import NumberDistribution, Uncertainty, join_numbers, join_uncertainties
 from ._linear import BayesianLinearRegression
-from ._marginal import Marginalized, Uncertainty
+from ._marginal import Marginalized
 
 Array = NDArray[np.float64]
-
-BISECTIONS = 45
 
 
 class MarginalizedRegressor(RegressorMixin, Marginalized):
@@ -94,36 +91,36 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
         if len(values) == 0:
             raise ValueError("All rows with a target have weight zero. Give some of them a positive weight.")
 
+    def predict_distribution(self, X: Any) -> NumberDistribution:
+        """Return means, standard deviations, intervals and the split of the uncertainty, from one evaluation of the draws."""
+        return join_numbers(self._evaluate(X))
+
     def predict_draws(self, X: Any) -> tuple[Array, Array]:
-        """Each draw's mean and standard deviation, μ_s and σ_s: the components of the mixture. [S, n] each"""
-        check_is_fitted(self)
-        parts = [self.heads_.predict_normal(Z) for Z in self._represent_in_blocks(X)]
-        return np.concatenate([mean for mean, _ in parts], axis=1), np.concatenate([std for _, std in parts], axis=1)
+        """Return each draw's mean and standard deviation, μ_s and σ_s: the components of the mixture. [S, n] each"""
+        distribution = self.predict_distribution(X)
+        return distribution.draw_means, distribution.draw_stds
 
     def predict(self, X: Any) -> Array:
-        """Mean of the target. [n]"""
-        return self._reduced(X, lambda mean, _: mean.mean(axis=0))
+        """Return the mean of the target. [n]"""
+        return np.concatenate([part.mean for part in self._evaluate(X)])
 
     def predict_std(self, X: Any) -> Array:
-        """Standard deviation of the target, noise included, by the law of total variance. [n]"""
-        return np.sqrt(self.predict_uncertainty(X).total)
+        """Return the standard deviation of the target, noise included, by the law of total variance. [n]"""
+        return np.concatenate([part.std for part in self._evaluate(X)])
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
-        """Variance of the target and its two parts: head (1/S) Σ_s σ_s², representation Var_s μ_s. [n] each"""
-        head, representation = self._reduced(X, lambda mean, std: np.column_stack([(std**2).mean(axis=0), mean.var(axis=0)])).T
-        return Uncertainty(head + representation, head, representation)
+        """Return the variance of the target and its two parts: head (1/S) Σ_s σ_s², representation Var_s μ_s. [n] each"""
+        return join_uncertainties(part.uncertainty for part in self._evaluate(X))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """Lower and upper end of the central interval that holds the target with this probability: quantiles of the mixture. [n, 2]"""
-        if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
-            raise ValueError(f"coverage must be a share between 0 and 1, such as 0.9, got {coverage!r}.")
-        levels = ((1 - coverage) / 2, (1 + coverage) / 2)
-        return self._reduced(X, lambda mean, std: np.column_stack([_mixture_quantile(mean, std, level) for level in levels]))
+        """Return the ends of the central interval that holds the target with this probability: quantiles of the mixture. [n, 2]"""
+        return np.concatenate([part.interval(coverage) for part in self._evaluate(X)])
 
-    def _reduced(self, X: Any, reduce: Callable[[Array, Array], Array]) -> Array:
-        """A function of means and standard deviations of all draws [S, n], block by block of rows. [n, …]"""
+    def _evaluate(self, X: Any) -> Iterator[NumberDistribution]:
+        """Yield the predicted distribution for consecutive parts of the rows."""
         check_is_fitted(self)
-        return np.concatenate([reduce(*self.heads_.predict_normal(Z)) for Z in self._represent_in_blocks(X)])
+        for Z in self._represent_in_blocks(X):
+            yield NumberDistribution.of(*self.heads_.predict_normal(Z))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R², at the rows that have a target."""
@@ -144,13 +141,3 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
         # learned without targets has a reason to keep.
         tags.regressor_tags.poor_score = True
         return tags
-
-
-def _mixture_quantile(mean: Array, std: Array, probability: float) -> Array:
-    """The quantile of (1/S) Σ_s N(mean_s, std_s²) for each column, by bisection. [n]"""
-    low, high = (mean - 10 * std).min(axis=0), (mean + 10 * std).max(axis=0)
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        below = ndtr((middle - mean) / std).mean(axis=0) < probability
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return (low + high) / 2

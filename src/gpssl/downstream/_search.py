@@ -22,7 +22,8 @@ from ..data._labels import LabeledRows, find_class_labels, find_targets
 from ..estimator import GPSSL, REFITTABLE, kernel_of
 from ..kernels.vectors import NeighborRBF
 from ._classifier import MarginalizedClassifier
-from ._marginal import Marginalized, SharedParams, Uncertainty, as_indexable, seeded
+from ._distributions import ClassDistribution, NumberDistribution, Uncertainty
+from ._marginal import Marginalized, SharedParams, as_indexable, seeded
 from ._trials import Candidate, Split, Trials
 
 Array = NDArray[np.float64]
@@ -146,6 +147,11 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         """The best estimator's intervals. [n, 2]"""
         check_is_fitted(self)
         return self.best_estimator_.predict_interval(X, coverage)
+
+    def predict_distribution(self, X: Any) -> ClassDistribution | NumberDistribution:
+        """Return the best estimator's distribution at each row."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_distribution(X)
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
         """The best estimator's uncertainty and its two parts. [n] each"""

@@ -1,0 +1,158 @@
+"""What a model knows about predictions, from one evaluation of its drawn functions and their heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, ndtr
+
+from ..data._arrays import row_blocks
+
+Array = NDArray[np.float64]
+
+PREDICTION_ROWS = 1024
+"""Rows whose features are held for all draws at a time."""
+
+BISECTIONS = 45
+
+
+class Uncertainty(NamedTuple):
+    """The uncertainty of predictions and its two parts: total = head + representation. [n] each"""
+
+    total: Array
+    head: Array
+    """What is left open when the representation is known: noise in the labels and, for a Bayesian head, its weights."""
+    representation: Array
+    """What is left open by not knowing the representation."""
+
+
+@dataclass(frozen=True)
+class ClassDistribution:
+    """The predicted distribution over K classes at each of n rows, averaged over draws."""
+
+    classes: NDArray[Any]
+    """The class labels, sorted. [K]"""
+    proba: Array
+    """Probability of each class. [n, K]"""
+    proba_variance: Array | None
+    """Variance of the probability of each class; None for a single representation whose head has no posterior. [n, K]"""
+    uncertainty: Uncertainty
+    """Entropy of the prediction, in nats, and its two parts."""
+
+    @property
+    def proba_std(self) -> Array:
+        """Standard deviation of the probability of each class. [n, K]"""
+        if self.proba_variance is None:
+            raise ValueError(
+                "A single representation and a head without a posterior know no standard deviation of their probabilities. "
+                "Raise n_draws, or use BayesianLogisticRegression."
+            )
+        return np.sqrt(self.proba_variance)
+
+    @property
+    def predicted(self) -> NDArray[Any]:
+        """The most probable class. [n]"""
+        return self.classes[self.proba.argmax(axis=1)]
+
+    @property
+    def certainty(self) -> Array:
+        """The probability of the most probable class. [n]"""
+        return self.proba.max(axis=1)
+
+    @property
+    def certainty_std(self) -> Array:
+        """Standard deviation of the probability of the most probable class. [n]"""
+        return np.take_along_axis(self.proba_std, self.proba.argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
+def class_uncertainty(proba: Array) -> Uncertainty:
+    """Split the entropy of the prediction, from each draw's probabilities [S, n, K].
+
+    total H(p̄), head (1/S) Σ_s H(p_s), representation H(p̄) − (1/S) Σ_s H(p_s): the mutual information of the label and the
+    representation, which more unlabeled rows can reduce.
+    """
+    total = entr(proba.mean(axis=0)).sum(axis=1)
+    head = entr(proba).sum(axis=2).mean(axis=0)
+    return Uncertainty(total, head, np.maximum(total - head, 0.0))
+
+
+@dataclass(frozen=True)
+class NumberDistribution:
+    """The predicted distribution of a number at each of n rows: a mixture (1/S) Σ_s N(μ_s, σ_s²) over S draws.
+
+    It holds the components of the mixture, 2 S numbers for each row. Where rows are many, ask for it part by part.
+    """
+
+    mean: Array
+    """Mean of the mixture. [n]"""
+    uncertainty: Uncertainty
+    """Variance of the mixture and its two parts: head (1/S) Σ_s σ_s², representation Var_s μ_s."""
+    draw_means: Array
+    """μ_s. [S, n]"""
+    draw_stds: Array
+    """σ_s. [S, n]"""
+
+    @classmethod
+    def of(cls, means: Array, stds: Array) -> NumberDistribution:
+        """Return the mixture of these components. [S, n] each"""
+        head, representation = (stds**2).mean(axis=0), means.var(axis=0)
+        return cls(means.mean(axis=0), Uncertainty(head + representation, head, representation), means, stds)
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation, noise included, by the law of total variance. [n]"""
+        return np.sqrt(self.uncertainty.total)
+
+    def interval(self, coverage: float = 0.9) -> Array:
+        """Return the ends of the central interval that holds the number with this probability: quantiles of the mixture. [n, 2]"""
+        if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+            raise ValueError(f"coverage must be a share between 0 and 1, such as 0.9, got {coverage!r}.")
+        levels = ((1 - coverage) / 2, (1 + coverage) / 2)
+        ends = np.empty((len(self.mean), 2))
+        for rows in row_blocks(len(ends), PREDICTION_ROWS):
+            for side, level in enumerate(levels):
+                ends[rows, side] = _mixture_quantile(self.draw_means[:, rows], self.draw_stds[:, rows], level)
+        return ends
+
+
+def _mixture_quantile(mean: Array, std: Array, probability: float) -> Array:
+    """Return the quantile of (1/S) Σ_s N(mean_s, std_s²) for each column, by bisection. [n]"""
+    low, high = (mean - 10 * std).min(axis=0), (mean + 10 * std).max(axis=0)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        below = ndtr((middle - mean) / std).mean(axis=0) < probability
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2
+
+
+def join_classes(parts: Iterable[ClassDistribution]) -> ClassDistribution:
+    """Join the distributions at consecutive parts of rows."""
+    parts = list(parts)
+    variances = [part.proba_variance for part in parts if part.proba_variance is not None]
+    return ClassDistribution(
+        parts[0].classes,
+        np.concatenate([part.proba for part in parts]),
+        np.concatenate(variances) if variances else None,
+        join_uncertainties(part.uncertainty for part in parts),
+    )
+
+
+def join_numbers(parts: Iterable[NumberDistribution]) -> NumberDistribution:
+    """Join the distributions at consecutive parts of rows."""
+    parts = list(parts)
+    return NumberDistribution(
+        np.concatenate([part.mean for part in parts]),
+        join_uncertainties(part.uncertainty for part in parts),
+        np.concatenate([part.draw_means for part in parts], axis=1),
+        np.concatenate([part.draw_stds for part in parts], axis=1),
+    )
+
+
+def join_uncertainties(parts: Iterable[Uncertainty]) -> Uncertainty:
+    """Join the uncertainties of consecutive parts of rows."""
+    return Uncertainty(*(np.concatenate(values) for values in zip(*parts, strict=True)))
