@@ -65,7 +65,7 @@ class Representation:
         """gpssl_1, …, gpssl_J, and gpssl_1_std, …, gpssl_J_std. [n, 2 J]"""
         import pandas as pd
 
-        mean, std = self.ssl.transform(piece.rows), self.ssl.std(piece.rows)
+        mean, std = self.ssl.mean_and_std(piece.rows)
         self._total += float(std.sum())
         self._count += std.size
         names = [f"{PREFIX}_{j + 1}" for j in range(mean.shape[1])]

@@ -61,15 +61,14 @@ class Predictor:
         return self._classes(rows) if self.kind == "class" else self._numbers(rows)
 
     def _classes(self, rows: Any) -> tuple[dict[str, NDArray[Any]], Array]:
-        proba, std = self.model.predict_proba(rows), self.model.predict_proba_std(rows)
-        best, certainty = proba.argmax(axis=1), proba.max(axis=1)
-        predicted = self.model.classes_[best].astype(object)
-        return {"predicted": predicted, "probability": certainty, "std": std[np.arange(len(best)), best]}, certainty
+        found = self.model.predict_distribution(rows)
+        certainty = found.certainty
+        return {"predicted": found.predicted.astype(object), "probability": certainty, "std": found.certainty_std}, certainty
 
     def _numbers(self, rows: Any) -> tuple[dict[str, NDArray[Any]], Array]:
-        lower, upper = self.model.predict_interval(rows, INTERVAL).T
-        std = self.model.predict_std(rows)
-        return {"predicted": self.model.predict(rows), "std": std, "lower": lower, "upper": upper}, -std
+        found = self.model.predict_distribution(rows)
+        lower, upper = found.interval(INTERVAL).T
+        return {"predicted": found.mean, "std": found.std, "lower": lower, "upper": upper}, -found.std
 
     def _count(self, predicted: NDArray[Any], kept: NDArray[np.bool_]) -> None:
         self.n_predicted += len(kept)
