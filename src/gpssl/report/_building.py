@@ -124,7 +124,7 @@ def build(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> ReportCo
     ssl, card = representation_of(loaded), loaded.card_
     places = _shown_places(subject.n_rows, seed)
     rows, cells = _shown_rows(subject, places)
-    mean, std = ssl.transform(rows), ssl.std(rows)
+    mean, std = ssl.mean_and_std(rows)
     target = None if subject.target_name is None else subject.target()
     judged = None if target is None else judge(loaded, subject, target, places, rows, rivals=rivals, seed=seed)
     predicted = [] if target is None or judged is None else [what_is_predicted(target, judged.error)]

@@ -195,7 +195,8 @@ class _Shown(NamedTuple):
 
 
 def _classes(model: Any, shown: _Shown, held_out: HeldOutClasses) -> Predictions:
-    proba, std = model.predict_proba(shown.rows), model.predict_proba_std(shown.rows)
+    found = model.predict_distribution(shown.rows)
+    proba, std = found.proba, found.proba_std
     if np.array_equal(model.classes_, held_out.classes):
         proba = shown.with_held_out(proba, held_out.proba)
     best = proba.argmax(axis=1)
@@ -209,8 +210,8 @@ def _classes(model: Any, shown: _Shown, held_out: HeldOutClasses) -> Predictions
 
 
 def _numbers(model: Any, shown: _Shown, held_out: HeldOutNumbers) -> Predictions:
-    mean = shown.with_held_out(model.predict(shown.rows), held_out.mean)
-    std = shown.with_held_out(model.predict_std(shown.rows), held_out.std)
+    found = model.predict_distribution(shown.rows)
+    mean, std = shown.with_held_out(found.mean, held_out.mean), shown.with_held_out(found.std, held_out.std)
     return Predictions(
         target=shown.target.name,
         predicted=[f"{value:.6g}" for value in mean],
