@@ -124,7 +124,8 @@ def composition(
     model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), head, n_draws=n_draws, random_state=random_state)
     announce(f"{(~_is_missing(labels)).sum()} labeled spots", enabled=verbose)
     classifier = clone(model).fit(fitted.rows, labels)
-    proba, std = classifier.predict_proba(fitted.rows), classifier.predict_proba_std(fitted.rows)
+    found = classifier.predict_distribution(fitted.rows)
+    proba, std = found.proba, found.proba_std
     facts: dict[str, Any] = {"label_key": label_key, "key": key, "n_draws": n_draws, "n_labeled": classifier.n_labeled_}
     accepted = None
     if max_risk is not None:

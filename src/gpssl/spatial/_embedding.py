@@ -147,8 +147,7 @@ def embed(
     kept = {name: value for name, value in params.items() if value is not None or name not in optional}
     fitted = fit(adata, kept, verbose=verbose)
     _forget_composition(adata, key_added)
-    adata.obsm[f"X_{key_added}"] = fitted.ssl.transform(fitted.rows)
-    adata.obsm[f"X_{key_added}_std"] = fitted.ssl.std(fitted.rows)
+    adata.obsm[f"X_{key_added}"], adata.obsm[f"X_{key_added}_std"] = fitted.ssl.mean_and_std(fitted.rows)
     adata.uns[key_added] = {
         "params": kept,
         "residual": fitted.ssl.residual_,
