@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from gpssl import GPSSL
 from gpssl.cli import app
 from gpssl.spatial import simulate, simulate_reference
 
@@ -60,6 +61,19 @@ def test_label_and_report_show_spots_where_they_are(tissue: Path, tmp_path: Path
     assert adata.obs.loc[is_open, "known_abstain"].sum() == result["n_abstained"]
     done("report", tmp_path / "labeled.gpssl", out, "--no-rivals")
     assert "place on the tissue" in (tmp_path / "labeled.html").read_text()
+
+
+def test_label_fits_the_representation_once(tissue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fits: list[GPSSL] = []
+    fit = GPSSL.fit
+
+    def counted(self: GPSSL, X: Any, *arguments: Any, **options: Any) -> GPSSL:
+        fits.append(self)
+        return fit(self, X, *arguments, **options)
+
+    monkeypatch.setattr(GPSSL, "fit", counted)
+    done("label", tissue, "-t", "known", "-o", tmp_path / "labeled.csv", "--draws", "5")
+    assert len(fits) == 1
 
 
 def test_sentences(tissue: Path, tmp_path: Path) -> None:

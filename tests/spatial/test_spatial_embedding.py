@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from scipy.spatial import cKDTree
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
+from gpssl import GPSSL
 from gpssl.spatial import (
     CellSimulator,
     composition,
@@ -24,6 +27,7 @@ from gpssl.spatial import (
     simulate_reference,
     spatial_blocks,
 )
+from gpssl.spatial._embedding import _models_of
 from gpssl.spatial._modalities import gather
 
 LAST_DIGITS = 1e-6
@@ -150,6 +154,84 @@ def test_posterior_that_cannot_be_found_again_is_said(adata: anndata.AnnData, ch
         adata.obsm["image"] = adata.obsm["image"][:, :1]
     with pytest.raises(ValueError, match=r"'X_pca', 'spatial', 'image' of obsm changed since embed, or spots were removed"):
         representation(adata)
+
+
+# The kept model
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of rows of every fit from here on."""
+    rows: list[int] = []
+    fit = GPSSL.fit
+
+    def counted(self: GPSSL, X: Any, *arguments: Any, **options: Any) -> GPSSL:
+        rows.append(len(X))
+        return fit(self, X, *arguments, **options)
+
+    monkeypatch.setattr(GPSSL, "fit", counted)
+    return rows
+
+
+def test_embedding_and_composition_fit_once(adata: anndata.AnnData, fits: list[int]) -> None:
+    embed(adata, 3)
+    composition(adata, "cell_type", n_draws=3)
+    assert len(fits) == 1
+    embed(adata, 3)  # nothing changed
+    representation(adata)
+    assert len(fits) == 1
+    embed(adata, 4)
+    assert len(fits) == 2
+
+
+def test_each_key_keeps_its_model(adata: anndata.AnnData, fits: list[int]) -> None:
+    embed(adata, 3)
+    embed(adata, 4, key_added="other")
+    assert representation(adata).ssl.n_components == 3
+    assert representation(adata, key="other").ssl.n_components == 4
+    assert len(fits) == 2
+
+
+def test_files_copies_and_views_fit_again_and_give_the_same(adata: anndata.AnnData, fits: list[int], tmp_path: Path) -> None:
+    embed(adata, 3)
+    composition(adata, "cell_type", n_draws=3)
+    adata.write_h5ad(tmp_path / "slice.h5ad")
+    for again in (anndata.read_h5ad(tmp_path / "slice.h5ad"), adata.copy(), adata[:]):
+        fits.clear()
+        composition(again, "cell_type", n_draws=3)
+        assert len(fits) == 1
+        np.testing.assert_array_equal(again.obsm["gpssl_proba"], adata.obsm["gpssl_proba"])
+        composition(again, "cell_type", n_draws=3)
+        assert len(fits) == 1
+
+
+def test_changes_in_place_and_of_parameters_are_noticed(adata: anndata.AnnData) -> None:
+    embed(adata, 3)
+    adata.obsm["X_pca"][:] = adata.obsm["X_pca"][::-1].copy()
+    with pytest.raises(ValueError, match="changed since embed"):
+        representation(adata)
+    embed(adata, 3)
+    adata.uns["gpssl"]["params"]["random_state"] = 7
+    adata.uns["gpssl"]["params"]["n_components"] = 4
+    with pytest.raises(ValueError, match="changed since embed"):
+        representation(adata)
+
+
+def test_kept_model_is_not_changed_through_what_was_given_out(adata: anndata.AnnData) -> None:
+    embed(adata, 3)
+    given = representation(adata)
+    given.rows[:] = 0.0
+    given.ssl.set_params(n_components=2).fit(np.random.default_rng(0).normal(size=(50, given.rows.shape[1])))
+    np.testing.assert_array_equal(representation(adata).ssl.transform(representation(adata).rows), adata.obsm["X_gpssl"])
+
+
+def test_model_goes_with_its_object(adata: anndata.AnnData) -> None:
+    other = adata.copy()
+    embed(other, 3)
+    model = weakref.ref(_models_of(other)["gpssl"].ssl)
+    del other
+    gc.collect()
+    assert model() is None
 
 
 def test_embedding_again_forgets_the_composition_before(adata: anndata.AnnData) -> None:

@@ -2,7 +2,7 @@
 
 from ._cells import CellSimulator, fit_cells
 from ._composition import composition, spatial_blocks
-from ._embedding import Fitted, embed, representation
+from ._embedding import SpotRepresentation, embed, representation
 from ._images import image_features
 from ._pure_spots import pure_spots
 from ._simulation import simulate, simulate_reference
@@ -10,7 +10,7 @@ from ._visium import read_visium, read_wu
 
 __all__ = [
     "CellSimulator",
-    "Fitted",
+    "SpotRepresentation",
     "composition",
     "embed",
     "fit_cells",

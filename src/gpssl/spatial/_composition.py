@@ -16,7 +16,7 @@ from .._runtime.progress import announce
 from .._validation import check_number
 from ..downstream._classifier import MarginalizedClassifier
 from ..evaluation._selective import risk_controlled_threshold
-from ._embedding import Fitted, representation
+from ._embedding import SpotRepresentation, representation
 from ._fields import check_anndata, check_writable, column, coordinates, listed, need, slice_codes
 
 
@@ -169,7 +169,13 @@ def _is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _threshold(
-    adata: Any, model: MarginalizedClassifier, fitted: Fitted, labels: NDArray[Any], max_risk: float, confidence: float, key: str
+    adata: Any,
+    model: MarginalizedClassifier,
+    fitted: SpotRepresentation,
+    labels: NDArray[Any],
+    max_risk: float,
+    confidence: float,
+    key: str,
 ) -> float:
     """The certainty above which labels are right often enough, on labeled spots that were held out with all spots of their block."""
     params = adata.uns[key]["params"]

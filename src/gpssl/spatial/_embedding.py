@@ -1,8 +1,11 @@
-"""Representations of spots, with their uncertainty: AnnData in, fields of AnnData out."""
+"""Learn representations of spots with their uncertainty, and find the fitted model of an AnnData object again."""
 
 from __future__ import annotations
 
+import hashlib
+import weakref
 from collections.abc import Mapping
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
@@ -18,11 +21,11 @@ from ._modalities import COMBINATIONS, Combine, Modalities, gather
 Array = NDArray[np.float64]
 
 RESIDUAL_TOLERANCE = 1e-3
-"""Expression has many small directions: the last of them would take twice the inducing points, and change nothing that can be seen."""
+"""Expression has many small directions: the last of them would take twice the inducing points and change nothing that can be seen."""
 SAME = 1e-3
-"""Of the largest value: another machine may round otherwise."""
+"""The difference from the stored mean that is allowed, relative to the largest value, because another machine may round differently."""
 IMAGE_KEY = "image"
-"""Where `read_visium` and `image_features` put the colors."""
+"""The field of `obsm` where `read_visium` and `image_features` write the colors."""
 
 
 def embed(
@@ -49,9 +52,9 @@ def embed(
 ) -> None:
     """Learn representations of the spots of one or several slices, from expression, place and color.
 
-    Raw counts are normalized to the median total, logged, reduced to highly variable genes and to principal components; components that are
-    there already are used. Spots are compared by a kernel of each modality. `adata` may be backed or on Dask: its counts are read a part
-    at a time.
+    Raw counts are normalized to the median total, logged, and reduced to highly variable genes and then to principal components; components
+    that `adata` already has are used. Spots are compared by a kernel of each modality. `adata` may be backed by a file or on Dask: its
+    counts are read in parts. The fitted model is kept as long as `adata` is, so that `composition` does not fit it again.
 
     Parameters
     ----------
@@ -60,41 +63,41 @@ def embed(
     n_components
         J, the number of representation dimensions.
     combine
-        How the kernels of modalities make one: "sum" (spots are alike if they are alike in some modalities), "product" (in all) or
-        "concatenate", the paper's single kernel on all columns.
+        How the kernels of the modalities are combined: "sum" (spots are alike if they are alike in some modalities), "product" (in all)
+        or "concatenate", the paper's single kernel on all columns.
     weights
-        One for each of "expression", "place" and, with an image, "color"; by default all count alike.
+        A number for each of "expression", "place" and, with an image, "color"; by default all have the same weight.
     neighborhood
         Lengthscales are twice the distance to the ⌊n / neighborhood⌋-th neighbor: larger values give shorter lengthscales, and a standard
         deviation that rises at edges and holes which the default bridges.
     temperature
         τ of `GPSSL`.
     use_rep
-        A representation of the expression in `obsm`, for instance one that was corrected for batches, in the place of `obsm["X_pca"]`.
+        A field of `obsm` that represents the expression instead of `obsm["X_pca"]`, for instance one that was corrected for batches.
     layer, mask_var
-        Where the counts are, and which genes to use: a column of `var` or one boolean for each gene.
+        The layer that has the counts, and the genes to use: a column of `var` or one boolean for each gene.
     batch_key
-        Column of `obs` that says which slice a spot is of. Places are compared within a slice only, and variable genes are chosen in each.
-        Differences in expression between slices are not corrected: do so before, and pass `use_rep`.
+        The column of `obs` that says which slice a spot is from. Places are compared within a slice only, and variable genes are chosen in
+        each slice. Differences in expression between slices are not corrected: correct them first, and pass `use_rep`.
     spatial_key, image_key
-        Fields of `obsm`; None leaves the modality out. "auto" is `obsm["image"]` where it is there.
+        Fields of `obsm`; None leaves the modality out. "auto" uses `obsm["image"]` if it exists.
     n_top_genes, n_comps
-        Highly variable genes and principal components.
+        The numbers of highly variable genes and of principal components.
     residual_tolerance, max_inducing, random_state, verbose
         As for `GPSSL`.
     key_added
-        Beginning of the names of the fields written.
+        The prefix of the names of the fields that are written.
 
     Returns
     -------
     None
-        but these fields, "gpssl" standing for `key_added`:
+        The result is written into these fields, where "gpssl" stands for `key_added`:
 
         - `obsm["X_gpssl"]`: posterior mean of the representation. [n, J]
         - `obsm["X_gpssl_std"]`: its standard deviation. [n, J]
-        - `uns["gpssl"]`: "params", with which `composition` finds the same posterior again, and "residual", "temperature" and "n_inducing",
-          the attributes of `GPSSL`.
-        - `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and `var["highly_variable"]`, where they were made.
+        - `uns["gpssl"]`: "params", from which the same posterior is found again after reading a file, and "residual", "temperature" and
+          "n_inducing", the attributes of `GPSSL`.
+        - `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and `var["highly_variable"]`, if they were computed.
 
     Examples
     --------
@@ -104,17 +107,17 @@ def embed(
     >>> adata.obsm["X_gpssl"].shape, adata.obsm["X_gpssl_std"].shape
     ((144, 5), (144, 5))
     """
-    if combine not in COMBINATIONS:
-        raise ValueError(f"combine must be one of {', '.join(map(repr, COMBINATIONS))}, got {combine!r}.")
-    if weights is not None and (combine == "concatenate" or not isinstance(weights, Mapping)):
-        raise ValueError('weights is a number for each modality, such as {"expression": 2, "place": 1}, with combine="sum" or "product".')
+    _check_arguments(
+        n_components,
+        combine=combine,
+        weights=weights,
+        neighborhood=neighborhood,
+        n_top_genes=n_top_genes,
+        n_comps=n_comps,
+        max_inducing=max_inducing,
+        random_state=random_state,
+    )
     _check_key(adata, key_added)
-    check_number("n_components", n_components, Integral, at_least=1)
-    check_number("random_state", random_state, Integral, at_least=0)
-    check_number("max_inducing", max_inducing, Integral, at_least=1)
-    check_number("n_comps", n_comps, Integral, at_least=1)
-    check_number("n_top_genes", n_top_genes, Integral, at_least=2)
-    check_number("neighborhood", neighborhood, Real, above=0)
     expression_scores(
         adata,
         use_rep=use_rep,
@@ -127,70 +130,98 @@ def embed(
     )
     if image_key == "auto":
         image_key = IMAGE_KEY if IMAGE_KEY in adata.obsm else None
-    params = {
-        "n_components": n_components,
-        "combine": combine,
+    optional = {
         "weights": None if weights is None else dict(weights),
-        "neighborhood": neighborhood,
-        "temperature": temperature,
-        "use_rep": use_rep or "X_pca",
         "n_comps": None if use_rep else n_comps,
         "batch_key": batch_key,
         "spatial_key": spatial_key,
         "image_key": image_key,
+    }
+    params = {
+        "n_components": n_components,
+        "combine": combine,
+        "neighborhood": neighborhood,
+        "temperature": temperature,
+        "use_rep": use_rep or "X_pca",
         "residual_tolerance": residual_tolerance,
         "max_inducing": max_inducing,
         "random_state": random_state,
+        # The file formats of AnnData cannot store None.
+        **{name: value for name, value in optional.items() if value is not None},
     }
-    optional = ("weights", "n_comps", "batch_key", "spatial_key", "image_key")
-    # No file format of AnnData's has a value for "nothing".
-    kept = {name: value for name, value in params.items() if value is not None or name not in optional}
-    fitted = fit(adata, kept, verbose=verbose)
+    fitted = _fit(adata, params, key_added, verbose=verbose)
     _forget_composition(adata, key_added)
     adata.obsm[f"X_{key_added}"], adata.obsm[f"X_{key_added}_std"] = fitted.ssl.mean_and_std(fitted.rows)
     adata.uns[key_added] = {
-        "params": kept,
+        "params": params,
         "residual": fitted.ssl.residual_,
         "temperature": fitted.ssl.temperature_,
         "n_inducing": len(fitted.ssl.inducing_points_),
     }
 
 
+def _check_arguments(
+    n_components: int,
+    *,
+    combine: Combine,
+    weights: Mapping[str, float] | None,
+    neighborhood: float,
+    n_top_genes: int,
+    n_comps: int,
+    max_inducing: int,
+    random_state: int,
+) -> None:
+    """Raise ValueError unless the arguments of `embed` have the right types and lie within their bounds."""
+    if combine not in COMBINATIONS:
+        raise ValueError(f"combine must be one of {listed(COMBINATIONS)}, got {combine!r}.")
+    if weights is not None and (combine == "concatenate" or not isinstance(weights, Mapping)):
+        raise ValueError('weights is a number for each modality, such as {"expression": 2, "place": 1}, with combine="sum" or "product".')
+    check_number("n_components", n_components, Integral, at_least=1)
+    check_number("random_state", random_state, Integral, at_least=0)
+    check_number("max_inducing", max_inducing, Integral, at_least=1)
+    check_number("n_comps", n_comps, Integral, at_least=1)
+    check_number("n_top_genes", n_top_genes, Integral, at_least=2)
+    check_number("neighborhood", neighborhood, Real, above=0)
+
+
 def _check_key(adata: Any, key: str) -> None:
-    """Results of other functions are not written over."""
+    """Raise ValueError if `uns[key]` holds the result of another function, which must not be overwritten."""
     check_writable(adata)
     if key in adata.uns and "n_inducing" not in adata.uns[key]:
         raise ValueError(f"uns[{key!r}] is there already, and not from embed: choose another key_added.")
 
 
 def _forget_composition(adata: Any, key: str) -> None:
-    """What `composition` wrote belongs to the representation that is replaced."""
+    """Remove what `composition` wrote: it belongs to the representation that is replaced."""
     for name in (f"{key}_proba", f"{key}_proba_std"):
         adata.obsm.pop(name, None)
     adata.obs.drop(columns=[f"{key}_{what}" for what in ("label", "confidence", "accepted")], errors="ignore", inplace=True)
     adata.uns.pop(f"{key}_composition", None)
 
 
-class Fitted(NamedTuple):
-    """The posterior over representations of the spots of an AnnData."""
+class SpotRepresentation(NamedTuple):
+    """The fitted representation of the spots of an AnnData, with the rows that it was fitted to."""
 
     ssl: GPSSL
     rows: Array
-    """What it was fitted to: expression, place and color of each spot, in units of lengthscales. [n, D]"""
+    """Expression, place and color of each spot, in units of lengthscales. [n, D]"""
     columns: dict[str, slice]
+    """The columns of each modality."""
 
 
-def representation(adata: Any, *, key: str = "gpssl") -> Fitted:
-    """The posterior that `embed` found, found again from the fields of `adata`: for draws, or for rows of your own.
+def representation(adata: Any, *, key: str = "gpssl") -> SpotRepresentation:
+    """Return the posterior that `embed` found, for draws or for rows of your own.
 
-    An error if it is not the same any more, because a field was replaced or spots were removed.
+    The model that `embed` fitted to this object is used again. Where there is none, because `adata` was read from a file or copied, the
+    same posterior is found by fitting to its fields. ValueError if a field was replaced or spots were removed since `embed`.
     """
     if key not in adata.uns or "n_inducing" not in adata.uns[key]:
         raise ValueError(f"There is no uns[{key!r}] from embed: call gpssl.spatial.embed(adata, key_added={key!r}) first.")
-    fitted = fit(adata, adata.uns[key]["params"], verbose=False)
+    params = adata.uns[key]["params"]
+    fitted = _fit(adata, params, key, verbose=False)
     before, now = adata.obsm[f"X_{key}"], fitted.ssl.transform(fitted.rows)
     if before.shape != now.shape or np.abs(before - now).max() > SAME * np.abs(now).max():
-        used = [adata.uns[key]["params"].get(name) for name in ("use_rep", "spatial_key", "image_key")]
+        used = [params.get(name) for name in ("use_rep", "spatial_key", "image_key")]
         raise ValueError(
             f"obsm['X_{key}'] is not what the fields give now: {listed(filter(None, used))} of obsm changed since embed, or spots were "
             f"removed. Call gpssl.spatial.embed(adata, key_added={key!r}) again."
@@ -198,26 +229,8 @@ def representation(adata: Any, *, key: str = "gpssl") -> Fitted:
     return fitted
 
 
-def fit(adata: Any, params: Mapping[str, Any], *, verbose: bool) -> Fitted:
-    """GPSSL on the modalities of an AnnData, with the parameters that `embed` writes."""
-    found = modalities(adata, params)
-    weights = params.get("weights")
-    if weights is not None and set(weights) != set(found.columns):
-        raise ValueError(f"weights must be for {', '.join(map(repr, found.columns))}, got {', '.join(map(repr, weights)) or 'none'}.")
-    ssl = GPSSL(
-        int(params["n_components"]),
-        kernel=found.kernel(params["combine"], weights),
-        temperature=params["temperature"],
-        residual_tolerance=float(params["residual_tolerance"]),
-        max_inducing=int(params["max_inducing"]),
-        random_state=int(params["random_state"]),
-        verbose=verbose,
-    )
-    return Fitted(ssl.fit(found.rows), found.rows, found.columns)
-
-
 def modalities(adata: Any, params: Mapping[str, Any]) -> Modalities:
-    """The rows that the representation is learned from."""
+    """Return the rows that a representation with these parameters of `embed` is learned from."""
     expression = expression_scores(adata, use_rep=params["use_rep"])[:, : params.get("n_comps")]
     return gather(
         adata,
@@ -228,3 +241,58 @@ def modalities(adata: Any, params: Mapping[str, Any]) -> Modalities:
         combine=params["combine"],
         neighborhood=float(params["neighborhood"]),
     )
+
+
+def _fit(adata: Any, params: Mapping[str, Any], key: str, *, verbose: bool) -> SpotRepresentation:
+    """Return the posterior for the present fields and these parameters: the model kept under `key` if it is theirs, else a new fit."""
+    found = modalities(adata, params)
+    weights = params.get("weights")
+    if weights is not None and set(weights) != set(found.columns):
+        raise ValueError(f"weights must be for {listed(found.columns)}, got {listed(weights)}.")
+    fingerprint = _fingerprint(found, params)
+    kept = _models_of(adata).get(key)
+    if kept is None or kept.fingerprint != fingerprint:
+        kept = _KeptModel(fingerprint, _new_model(found, params, verbose=verbose).fit(found.rows))
+        _models_of(adata)[key] = kept
+    # A copy, because callers may set parameters of what they get, or fit it to more rows.
+    return SpotRepresentation(copy(kept.ssl), found.rows, found.columns)
+
+
+def _new_model(found: Modalities, params: Mapping[str, Any], *, verbose: bool) -> GPSSL:
+    return GPSSL(
+        int(params["n_components"]),
+        kernel=found.kernel(params["combine"], params.get("weights")),
+        temperature=params["temperature"],
+        residual_tolerance=float(params["residual_tolerance"]),
+        max_inducing=int(params["max_inducing"]),
+        random_state=int(params["random_state"]),
+        verbose=verbose,
+    )
+
+
+class _KeptModel(NamedTuple):
+    """A fitted model, and what it was fitted to."""
+
+    fingerprint: bytes
+    ssl: GPSSL
+
+
+_kept_models: dict[int, dict[str, _KeptModel]] = {}
+"""Fitted models by the identity of an AnnData object, which is not hashable, and by `key_added`; removed together with the object."""
+
+
+def _models_of(adata: Any) -> dict[str, _KeptModel]:
+    """Return the models that were fitted to this object in this process, by `key_added`."""
+    identity = id(adata)
+    if identity not in _kept_models:
+        _kept_models[identity] = {}
+        weakref.finalize(adata, _kept_models.pop, identity, None).atexit = False
+    return _kept_models[identity]
+
+
+def _fingerprint(found: Modalities, params: Mapping[str, Any]) -> bytes:
+    """Return a hash of everything that a fit depends on."""
+    described = repr((found.rows.shape, list(found.columns.items()), sorted(params.items())))
+    digest = hashlib.blake2b(np.ascontiguousarray(found.rows).data, digest_size=32)
+    digest.update(described.encode())
+    return digest.digest()
