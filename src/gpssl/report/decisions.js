@@ -118,9 +118,9 @@ class Histogram {
     const { certainty, isProbability, unit } = predictions;
     this.decisions = decisions;
     this.sign = isProbability ? 1 : -1;
-    const { low, high } = rangeOf(certainty, decisions.counted.filter((row) => Number.isFinite(certainty[row])));
-    this.x = isProbability ? { low: Math.floor(low * 20) / 20, high: 1 } : { low: 0, high: Math.max(-low, 1e-9) };
     this.rows = decisions.counted.filter((row) => Number.isFinite(certainty[row]));
+    const { low } = rangeOf(certainty, this.rows);
+    this.x = isProbability ? { low: Math.floor(low * 20) / 20, high: 1 } : { low: 0, high: Math.max(-low, 1e-9) };
     const place = (row) => Math.floor(((this.sign * certainty[row] - this.x.low) / width(this.x)) * BINS);
     this.bins = Uint8Array.from(this.rows, (row) => clamped(place(row), 0, BINS - 1));
     this.edges = Array.from({ length: BINS + 1 }, (_, k) => this.x.low + (k / BINS) * width(this.x));

@@ -128,7 +128,7 @@ class Colors {
 
 // How often each code occurs, and how often none does.
 function countsOf(codes, nLevels) {
-  const counts = new Array(nLevels).fill(0);
+  const counts = Array.from({ length: nLevels }, () => 0);
   counts.missing = 0;
   for (const code of codes) {
     if (code < 0) counts.missing++;
