@@ -17,9 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_co
 LARGEST_TOTAL_WEIGHT = 1e15
 
 
-def check_numeric_rows(
-    estimator: BaseEstimator, X: Any, *, reset: bool, min_rows: int, kernel: Kernel, sparse: bool = False
-) -> NDArray[Any]:
+def check_numeric_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int, kernel: Kernel, sparse: bool = False) -> NDArray[Any]:
     """Rows of numbers, as scikit-learn checks them; for what is no number, what to do about it. Sparse ones come by rows (CSR)."""
     accepted = "csr" if sparse else False
     try:

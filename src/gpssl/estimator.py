@@ -18,7 +18,7 @@ from ._runtime.callbacks import SILENT, CallbackSupport, Task, fitting
 from ._runtime.progress import Progress, announce
 from ._runtime.threads import one_blas_thread
 from ._validation import check_number, seed_from, unchanged_on_failure
-from .core._checked_rows import check_inducing_points, check_rows, warn_outside_training
+from .core._checked_rows import check_inducing_points, check_rows, copy_columns, warn_outside_training
 from .core._checkpoint import Checkpoint
 from .core._features import Features
 from .core._inducing import check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
@@ -294,9 +294,9 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         check_changes(changes)
         other = clone(self).set_params(**changes)
         check_parameters(other)
-        for name in ("n_features_in_", "feature_names_in_", "kernel_", "features_", "moments_", "_seed", "_nugget", "card_"):
-            if hasattr(self, name):
-                setattr(other, name, getattr(self, name))
+        copy_columns(self, other)
+        for name in ("kernel_", "features_", "moments_", "_seed", "_nugget"):
+            setattr(other, name, getattr(self, name))
         if "random_state" in changes:
             other._seed = seed_from(other.random_state)
         if moments is not None:
@@ -334,7 +334,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         The first index is the function: `sample(X, 100)` is `draw_functions(100)(X)`.
         """
-        return self.draw_functions(n_draws, random_state)(X)
+        return self.draw_functions(n_draws, random_state)(self._check_new_rows(X))
 
     def draw_functions(self, n_draws: int = 1, random_state: Any = None) -> FunctionDraws:
         """Functions drawn from the posterior: call the result with rows, as often as you like. [S, n, J]
@@ -345,7 +345,9 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         posterior = self._posterior_for_use()
         check_number("n_draws", n_draws, Integral, at_least=1)
         seed = self._seed if random_state is None else seed_from(random_state)
-        return posterior.draw_functions(int(n_draws), seed, prepare=self._check_new_rows)
+        functions = posterior.draw_functions(int(n_draws), seed)
+        copy_columns(self, functions)
+        return functions
 
     def score(self, X: Any, y: Any = None) -> float:
         """The negative objective with the losses of these rows: higher is better.

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKerne
 
 import gpssl.core._posterior
 from gpssl import GPSSL
+from gpssl.core._checked_rows import rows_in_memory
 from gpssl.inference import Sampling
 
 Array = NDArray[np.float64]
@@ -196,3 +197,23 @@ def test_the_order_of_rows_in_a_batch_does_not_matter(ssl: GPSSL) -> None:
     rows = np.random.default_rng(0).normal(size=(40, 2)) * 2
     one, other = ssl.draw_functions(10, random_state=0)(rows), ssl.draw_functions(10, random_state=0)(rows[::-1])
     np.testing.assert_allclose(other[:, ::-1], one, atol=1e-8)
+
+
+def test_functions_expect_the_columns_of_their_model_and_hold_no_estimator(circles: Array) -> None:
+    ssl = GPSSL(2, inducing=20, random_state=0).fit(circles)
+    functions = ssl.draw_functions(3)
+    expected = pickle.loads(pickle.dumps(functions))(circles[:10])
+    assert b"estimator" not in pickle.dumps(functions)
+    ssl.fit(np.hstack([circles, circles[:, :1]]))
+    np.testing.assert_array_equal(functions(circles[:10]), expected)
+    with pytest.raises(ValueError, match="X has 3 features, but FunctionDraws is expecting 2"):
+        functions(np.zeros((4, 3)))
+
+
+def test_rows_that_have_been_checked_are_not_checked_again(circles: Array) -> None:
+    functions = GPSSL(2, inducing=20, random_state=0).fit(circles).draw_functions(3)
+    with_nan = np.vstack([circles[:3], [[np.nan, 0.0]]])
+    with pytest.raises(ValueError, match="contains NaN"):
+        functions(with_nan)
+    values = functions.one_row_at_a_time(rows_in_memory(with_nan))
+    np.testing.assert_allclose(values[:, :3], functions.one_row_at_a_time(circles[:3]), rtol=1e-9)

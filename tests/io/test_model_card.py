@@ -180,6 +180,8 @@ def test_predictions_warn_once_however_many_blocks_they_are_made_in(n_draws: int
     for use in (regressor.predict, regressor.predict_interval, regressor.predict_std):
         assert how_often(use, many) == 1
     assert how_often(classifier.representation_.transform, OUTSIDE) == 1
+    if n_draws:
+        assert how_often(classifier.functions_, OUTSIDE) == how_often(classifier.functions_.one_row_at_a_time, OUTSIDE) == 1
 
 
 def test_prior_and_frozen_representations_warn_too(tmp_path: Path) -> None:

@@ -13,12 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.threads import one_blas_thread
 from .._validation import check_number, check_weights, seed_from, unchanged_on_failure
-from ..core._checked_rows import rows_in_memory, warn_outside_training
+from ..core._checked_rows import copy_columns, rows_in_memory, warn_outside_training
 from ..core._features import Features
 from ..core._inducing import choose_inducing_points, sample_candidates
 from ..core._posterior import FunctionDraws, Posterior
 from ..core._weights import GaussianWeights
-from ..data._rows import Rows
 from ._kernel_pca import KernelRows
 
 Array = NDArray[np.float64]
@@ -107,7 +106,7 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
 
     def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Array:
         """Draws from the prior, joint over the rows: `draw_functions(n_draws)(X)`. [S, n, J]"""
-        return self.draw_functions(n_draws, random_state)(X)
+        return self.draw_functions(n_draws, random_state)(rows_in_memory(self._rows_for_use(X)))
 
     def draw_functions(self, n_draws: int = 1, random_state: Any = None) -> FunctionDraws:
         """Functions drawn from the prior: call the result with rows, as often as you like. [S, n, J]
@@ -117,7 +116,9 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         check_is_fitted(self)
         check_number("n_draws", n_draws, Integral, at_least=1)
         seed = self._seed if random_state is None else seed_from(random_state)
-        return self.posterior_.draw_functions(int(n_draws), seed, prepare=self._check_new_rows)
+        functions = self.posterior_.draw_functions(int(n_draws), seed)
+        copy_columns(self, functions)
+        return functions
 
     @property
     def inducing_points_(self) -> NDArray[Any]:
@@ -134,9 +135,6 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         return candidates.rows[
             choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=float(self.residual_tolerance))
         ]
-
-    def _check_new_rows(self, X: Any) -> Rows:
-        return rows_in_memory(self._rows_for_use(X))
 
     def _rows_for_use(self, X: Any) -> NDArray[Any]:
         rows = self._check_rows(X, reset=False)

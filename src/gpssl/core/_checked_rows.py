@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_array, validate_data
 
@@ -21,11 +17,14 @@ from ..data._rows import Rows
 from ..data._sliceable import SliceableRows
 from ..kernels._protocol import check_what_kernels_take, preparing_kernel, takes_tables
 
-_TOLD = ContextVar("told", default=False)
 
+def check_rows(estimator: Any, X: Any, kernel: Kernel, *, sample_weight: Any = None, reset: bool, min_rows: int = 1) -> Rows:
+    """Return rows of numbers where the kernel works on vectors, else of objects. With `reset`, the estimator remembers their columns.
 
-def check_rows(estimator: BaseEstimator, X: Any, kernel: Kernel, *, sample_weight: Any = None, reset: bool, min_rows: int = 1) -> Rows:
-    """Rows of numbers where the kernel works on vectors, else of objects. With `reset`, the estimator remembers their columns."""
+    New rows that have been checked already, as `rows_in_memory` has them, are returned as they are.
+    """
+    if not reset and sample_weight is None and isinstance(X, SliceableRows) and X.checked:
+        return X
     if is_lazy(X) and _reads_parts_of(kernel, X):
         return _check_lazy_rows(estimator, X, sample_weight, reset=reset, min_rows=min_rows)
     checked = check_rows_in_memory(estimator, X, kernel, reset=reset, min_rows=min_rows, sparse=True)
@@ -41,10 +40,10 @@ def _reads_parts_of(kernel: Kernel, X: Any) -> bool:
     return True
 
 
-def check_rows_in_memory(
-    estimator: BaseEstimator, X: Any, kernel: Kernel, *, reset: bool, min_rows: int = 1, sparse: bool = False
-) -> NDArray[Any]:
+def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool, min_rows: int = 1, sparse: bool = False) -> NDArray[Any]:
     """An array of numbers where the kernel works on vectors, else of objects; a sparse matrix by rows where that is allowed."""
+    if not reset and isinstance(X, SliceableRows) and X.checked:
+        return X.X
     preparing = preparing_kernel(kernel)
     if preparing is None and kernel.requires_vector_input:
         return check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
@@ -67,7 +66,7 @@ def rows_in_memory(X: Any, sample_weight: NDArray[np.float64] | None = None, hea
     return rows
 
 
-def _check_lazy_rows(estimator: BaseEstimator, X: Any, sample_weight: Any, *, reset: bool, min_rows: int) -> Rows:
+def _check_lazy_rows(estimator: Any, X: Any, sample_weight: Any, *, reset: bool, min_rows: int) -> Rows:
     """Columns now, values when they are read."""
     rows = open_rows(X)
     validate_data(estimator, _empty_table(rows), reset=reset, skip_check_array=True)
@@ -107,18 +106,20 @@ def check_inducing_points(points: Any, n_columns: int, kernel: Kernel) -> NDArra
     return checked
 
 
-def warn_outside_training(estimator: BaseEstimator, X: Any) -> None:
-    """For a model that was read from a file: a warning where rows leave what its card says that it was trained on."""
-    card = vars(estimator).get("card_")
-    if card is not None and not _TOLD.get():
+COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "card_")
+"""What a fitted model keeps about the columns of its rows: number, names and, if it was read from a file, ranges."""
+
+
+def copy_columns(source: Any, target: Any) -> None:
+    """Make `target` expect the same columns as the fitted model `source`."""
+    for name in COLUMN_ATTRIBUTES:
+        vars(target).pop(name, None)
+        if hasattr(source, name):
+            setattr(target, name, getattr(source, name))
+
+
+def warn_outside_training(model: Any, X: Any) -> None:
+    """Warn where rows leave the ranges in the card of a model that was read from a file; not about rows that were checked before."""
+    card = vars(model).get("card_")
+    if card is not None:
         card.warn(X, stacklevel=4)
-
-
-@contextmanager
-def told_already() -> Iterator[None]:
-    """For blocks of rows about which all was said when they came as a whole."""
-    token = _TOLD.set(True)
-    try:
-        yield
-    finally:
-        _TOLD.reset(token)

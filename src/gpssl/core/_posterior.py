@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import Lock
@@ -11,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve_triangular
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import Tags, TargetTags
 
 from .._runtime.threads import map_on_threads
 from ..data._arrays import hash_normals, hash_rows, in_double_precision, result_dtype, row_blocks
-from ..data._opening import open_rows
 from ..data._rows import Rows
 from ..kernels._protocol import BlockKernel, block_kernel, kernel_diagonal
+from ._checked_rows import check_rows, warn_outside_training
 from ._features import Features, stable_cholesky
 from ._fourier import FourierFeatures, fourier_features
 from ._weights import Weights
@@ -80,15 +81,15 @@ class Posterior:
         open_variance = kernel_diagonal(self.features.kernel, X) - (projections**2).sum(axis=1)
         return np.sqrt(np.maximum(open_variance, 0.0)[:, None] + self.weights.variance_along(projections))
 
-    def draw_functions(self, n_draws: int, seed: int, prepare: Callable[[Any], Rows] = open_rows) -> FunctionDraws:
-        """Functions drawn from the posterior, to be evaluated anywhere; `prepare` checks the rows they are given."""
+    def draw_functions(self, n_draws: int, seed: int) -> FunctionDraws:
+        """Draw functions from the posterior, which can be evaluated at any rows."""
         rng = np.random.default_rng(seed)
         learned = self.weights.draw(n_draws, rng)
         n_components = learned.shape[1]
         prior = rng.standard_normal((self.features.n_points, n_draws * n_components))
         change = learned.reshape(n_draws * n_components, -1).T - self.basis.T @ prior
         directions = prior + self.basis @ change
-        return FunctionDraws(self.features, directions, n_components, seed, prepare)
+        return FunctionDraws(self.features, directions, n_components, seed)
 
 
 class FunctionDraws:
@@ -107,19 +108,14 @@ class FunctionDraws:
     Kernels without such features (`gpssl.core._fourier` has them for the stationary ones) have no path. There, rows beyond the known ones
     are drawn given those, with the right mean and variance, but independently of each other: the same row keeps its value, and only the
     residual correlation among the rows beyond is neglected.
+
+    Rows come as in `GPSSL.transform`, and are checked against the columns that the model was fitted to; `gpssl.data.Rows` that have been
+    checked are not checked again.
     """
 
-    def __init__(
-        self,
-        features: Features,
-        directions: Array,
-        n_components: int,
-        seed: int,
-        prepare: Callable[[Any], Rows],
-    ) -> None:
+    def __init__(self, features: Features, directions: Array, n_components: int, seed: int) -> None:
         self.n_draws = directions.shape[1] // n_components
         self.n_components = n_components
-        self._prepare = prepare
         self._features = features
         self._directions = directions
         self._seed = seed
@@ -132,7 +128,7 @@ class FunctionDraws:
 
     def __call__(self, X: Any) -> Any:
         """The value of every function at every row; lazily for Dask. [S, n, J]"""
-        rows = self._prepare(X)
+        rows = self._check_new_rows(X)
         shape = (self.n_draws, None, self.n_components)
         if rows.are_deferred:
             self.freeze()
@@ -174,9 +170,10 @@ class FunctionDraws:
         Where they were called with more rows than they remember, only the path through those goes on from them, and is followed.
         """
         n_known, outgrown = self._settled or (len(self._known), self._outgrown)
+        rows = self._check_new_rows(X)
         if outgrown and self._path is not None:
-            return self(X)
-        return self._prepare(X).map(partial(self._evaluate_one_row_at_a_time, n_known), (self.n_draws, None, self.n_components))
+            return self(rows)
+        return rows.map(partial(self._evaluate_one_row_at_a_time, n_known), (self.n_draws, None, self.n_components))
 
     def _evaluate_one_row_at_a_time(self, n_known: int, rows: NDArray[Any]) -> Array:
         values = self._features.project(rows, self._directions)
@@ -185,6 +182,21 @@ class FunctionDraws:
             mean, std = self._given_known(rows[block], n_known)
             values[block] += mean + std[:, None] * noise
         return self._by_function(values)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, which says what rows must look like."""
+        return self._features.kernel
+
+    def _check_new_rows(self, X: Any) -> Rows:
+        """Check rows, unless they are `Rows` that have been checked. Their columns are compared with those that `copy_columns` brought."""
+        rows = check_rows(self, X, self.kernel, reset=False)
+        warn_outside_training(self, X)
+        return rows
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn's check of rows that there are no labels."""
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the path, which follows from the rest, and the lock, which belongs to this process."""

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_method_params, _num_samples, check_consistent_length, has_fit_parameter, indexable
 
 from .._runtime.callbacks import CallbackSupport, Task
 from .._validation import check_number, check_weights
-from ..core._checked_rows import told_already, warn_outside_training
+from ..core._checked_rows import check_rows_in_memory, copy_columns, rows_in_memory, warn_outside_training
+from ..core._posterior import FunctionDraws
 from ..data._arrays import row_blocks
 from ..data._labels import LabeledRows
 from ..data._opening import is_lazy
@@ -98,11 +100,9 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         representation = seeded(clone(self._representation()), random_state)
         with task.fit_of(representation, "representation"):
             self.representation_ = representation.fit(X, None, **params)
-        for name in ("functions_", "n_features_in_", "feature_names_in_", "card_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.representation_, name):
-                setattr(self, name, getattr(self.representation_, name))
+        copy_columns(self.representation_, self)
+        for name in ("functions_", "card_"):
+            self.__dict__.pop(name, None)  # of an earlier fit, or of a file
         if self.n_draws is None:
             return self._represent(_safe_indexing(X, labeled))
         seed = None if random_state is None else random_state.randint(2**31 - 1)
@@ -143,14 +143,27 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         return evaluate(X)
 
     def _represent_in_blocks(self, X: Any) -> Iterator[Array]:
-        """The features of consecutive blocks of rows. [S, n block, J] each"""
+        """Yield the features of consecutive blocks of rows, which are checked once, before. [S, n block, J] each"""
         X = in_memory(X)
-        n_rows = _num_samples(X)
+        kernel = self._kernel_of_rows()
+        if kernel is None:
+            warn_outside_training(self, X)
+            n_rows = _num_samples(X)
+            for block in row_blocks(n_rows, PREDICTION_ROWS) if n_rows > PREDICTION_ROWS else [None]:
+                yield self._represent(X if block is None else _safe_indexing(X, block))
+            return
+        checked = check_rows_in_memory(self, X, kernel, reset=False, sparse=True)
         warn_outside_training(self, X)
-        for block in row_blocks(n_rows, PREDICTION_ROWS) if n_rows > PREDICTION_ROWS else [None]:
-            with told_already():
-                features = self._represent(X if block is None else _safe_indexing(X, block))
-            yield features
+        for block in row_blocks(checked.shape[0], PREDICTION_ROWS):
+            yield self._represent(rows_in_memory(checked[block]))
+
+    def _kernel_of_rows(self) -> Kernel | None:
+        """The kernel that says what rows must look like; None for a representation that checks its rows by itself."""
+        if self.n_draws is not None:
+            return self.functions_.kernel if isinstance(self.functions_, FunctionDraws) else None
+        frozen = isinstance(self.representation_, FrozenEstimator)
+        fitted = self.representation_.estimator if frozen else self.representation_
+        return fitted.kernel_ if isinstance(fitted, GPSSL) else None
 
     # scikit-learn's protocol
 

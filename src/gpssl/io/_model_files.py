@@ -148,12 +148,13 @@ def _model_in(archive: Archive) -> Any:
 
 
 def _attach(card: ModelCard, model: Any) -> None:
+    """Give the card to the model and to its parts that can be called with rows."""
     model.card_ = card
-    representation = getattr(model, "representation_", None)
-    if isinstance(representation, FrozenEstimator):
-        representation = representation.estimator
-    if representation is not None:
-        representation.card_ = card
+    if isinstance(model, MarginalizedClassifier | MarginalizedRegressor):
+        frozen = isinstance(model.representation_, FrozenEstimator)
+        (model.representation_.estimator if frozen else model.representation_).card_ = card
+        if model.n_draws is not None:
+            model.functions_.card_ = card
 
 
 def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None = None) -> ModelCard:

@@ -41,7 +41,7 @@ FITTED = ("kernel_", "features_", "moments_", "_seed", "_nugget", "_spectrum", "
 HEADED = ("representation_", "functions_", "heads_", "n_labeled_", "classes_")
 STORED_AS = {"n_labeled_": "n_labelled_"}
 """Attributes whose name in a file is the one they had when files of this format were first written."""
-DRAWS = ("n_draws", "n_components", "prepare", "features", "directions", "seed", "rng", "known", "frozen", "outgrown", "settled")
+DRAWS = ("n_draws", "n_components", "features", "directions", "seed", "rng", "known", "frozen", "outgrown", "settled")
 
 _GPSSL = by_fit(GPSSL, (*FITTED, "_weights", *COLUMNS))
 _FEATURES = by_fields(Features, {"points": "M …", "factor": "M M"})
@@ -87,18 +87,18 @@ def _features_together(parts: dict[str, Any]) -> Features:
 
 
 def _draws_apart(draws: FunctionDraws) -> dict[str, Any]:
-    """Instead of the method that checks rows, the model that it belongs to."""
-    parts = {name.lstrip("_"): value for name, value in draws.__getstate__().items()}
-    owner = getattr(parts["prepare"], "__self__", None)
-    if not isinstance(owner, GPSSL | GPPrior):
-        raise ModelFileError("these functions were drawn from something else than GPSSL or GPPrior, which a model file cannot hold.")
-    return {**parts, "prepare": owner, "rng": parts["rng"].bit_generator.state}
+    parts = {name.lstrip("_"): value for name, value in draws.__getstate__().items() if name != "card_"}
+    return {**parts, "rng": parts["rng"].bit_generator.state}
 
 
 def _draws_together(parts: dict[str, Any]) -> FunctionDraws:
+    """Build the functions. Files of 0.1.0 have, instead of the columns, the model that the functions were drawn from, as "prepare"."""
+    source = vars(parts.pop("prepare")) if isinstance(parts.get("prepare"), GPSSL | GPPrior) else parts
+    columns = {name: source[name] for name in COLUMNS[:2] if name in source}
+    parts = {name: value for name, value in parts.items() if name not in columns}
     check_names(FunctionDraws, parts, DRAWS, all_of_them=True)
-    owner, known = parts["prepare"], parts["known"]
-    if not isinstance(owner, GPSSL | GPPrior) or not isinstance(known, KnownRows):
+    known = parts["known"]
+    if not isinstance(parts["features"], Features) or not isinstance(known, KnownRows):
         raise ModelFileError("its functions belong to no model")
     arrays = {"points": parts["features"].points, "directions": parts["directions"], "whitened": known.whitened, "noise": known.noise}
     check_shapes(FunctionDraws, arrays, {"points": "M …", "directions": "M F", "whitened": "M n", "noise": "n F"})
@@ -108,7 +108,7 @@ def _draws_together(parts: dict[str, Any]) -> FunctionDraws:
     generator.bit_generator.state = parts["rng"]
     state = {name if name in ("n_draws", "n_components") else f"_{name}": value for name, value in parts.items()}
     draws = FunctionDraws.__new__(FunctionDraws)
-    draws.__setstate__({**state, "_prepare": owner._check_new_rows, "_rng": generator})
+    draws.__setstate__({**state, **columns, "_rng": generator})
     return draws
 
 
