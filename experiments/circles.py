@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpssl.comparison import METHODS, by_likelihood, split_seed
 from gpssl.datasets import even_circles, quadrant_circles
 from gpssl.downstream import BayesianLogisticRegression
+from gpssl.evaluation import Labeled, probabilities_of, score_classification
 from gpssl.plots import Grid, plot_maps, plot_probabilities, plot_risk_coverage
 
 from .figures import average_curve, plot_classes, save
 from .ledger import Record, Task
-from .methods import CIRCLES, METHODS, QUICK, models
+from .methods import CIRCLES, QUICK, models
 from .plan import Plan
-from .protocol import Learned, by_likelihood, learn, probabilities_of, score_classification
-from .splits import LabeledRows, Split, split_seed
+from .protocol import Learned, Split, learn
 from .tables import Scores, paired_tests_table, ranks_table, scores_table
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ Array = NDArray[np.float64]
 VALIDATION_ROWS = (30, 10, 10, 0)
 N_LABELED, N_TEST = 50, 500
 HALF_WIDTH = 2.0
-PICTURED = ("GPSSL-mean", "GPSSL-full", "kernel PCA", "VICReg", "GP-prior")
+PICTURED = ("GPSSL-mean", "GPSSL-full", "kernel PCA", "VICReg", "GP prior")
 """The paper's four methods, and the prior."""
 
 CLASSES = np.array([0, 1])
 
 
 def tasks(plan: Plan) -> list[Task]:
-    """All methods on all samples but two: of two columns PCA is the columns themselves, and wide networks are for wide tables."""
+    """All methods on all samples but two: with two columns PCA changes nothing, and wide networks are for wide tables."""
     plan.choose(("circles",), quick=("circles",))
     return [Task("circles", split, method) for split in range(plan.splits) for method in METHODS if method not in ("PCA", "VICReg-wide")]
 
@@ -49,8 +50,8 @@ def sample(number: int, plan: Plan) -> Split:
     """One sample of the circles."""
     seed = split_seed(plan.seed, number)
     unlabeled, _ = quadrant_circles(seed=seed)
-    validation = LabeledRows(*quadrant_circles(VALIDATION_ROWS, seed=seed + 1))
-    labeled, test = (LabeledRows(*even_circles(n, seed=seed + 2 + i)) for i, n in enumerate((N_LABELED, N_TEST)))
+    validation = Labeled.of(*quadrant_circles(VALIDATION_ROWS, seed=seed + 1))
+    labeled, test = (Labeled.of(*even_circles(n, seed=seed + 2 + i)) for i, n in enumerate((N_LABELED, N_TEST)))
     return Split(unlabeled, validation, labeled, test, seed)
 
 
@@ -64,7 +65,7 @@ def run(task: Task, plan: Plan) -> Record:
     """Learn and predict."""
     split = sample(task.split, plan)
     learned = _learn(task.method, split, plan)
-    proba = probabilities_of(learned.estimator, split.test.X, CLASSES)
+    proba = probabilities_of(learned.estimator, split.test.rows, CLASSES)
     return {
         "scores": score_classification(split.test.y, proba, CLASSES),
         "settings": learned.settings,
@@ -94,7 +95,7 @@ def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
         short = name.lower().replace(" ", "_").replace("-mean", "")
         pictures |= _maps(short, representation, split.unlabeled)
     grid = Grid.between((-3, -3), (3, 3), n_points=61)
-    pictures["circles_probabilities"] = plot_probabilities(learned, *split.labeled, grid=grid)[0, 0]
+    pictures["circles_probabilities"] = plot_probabilities(learned, split.labeled.rows, split.labeled.y, grid=grid)[0, 0]
     curves = {name: average_curve([record for record in records if record["method"] == name]) for name in PICTURED}
     pictures["circles_risk_coverage"] = plot_risk_coverage(curves)
     return save(pictures, folder)
@@ -103,7 +104,7 @@ def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
 def _data(split: Split) -> Axes:
     """The rows that train the representation, and the labeled rows and test rows of the task."""
     _, circle = quadrant_circles(seed=split.seed)
-    panels = {"unlabeled rows": (split.unlabeled, circle), "labeled rows": split.labeled, "test rows": split.test}
+    panels = {"unlabeled rows": (split.unlabeled, circle), "labeled rows": split.labeled[1:3], "test rows": split.test[1:3]}
     return plot_classes(panels)[0]
 
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpssl.evaluation._selective import RiskCoverageCurve, risk_coverage_curve_from_losses
-from gpssl.evaluation._statistics import Estimate
+from gpssl.evaluation import Estimate, RiskCoverageCurve, risk_coverage_curve_from_losses
 from gpssl.plots._figures import GRAY, frame, group_by_class, new_figure, style_of
 
 from .ledger import Record

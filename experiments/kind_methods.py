@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -20,9 +20,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
 
+from gpssl.baselines._kernel_pca import KernelRows
+from gpssl.comparison import FULL, MEAN, PRIOR
 from gpssl.kernels import (
     CategoryKernel,
     IncompleteRBF,
@@ -37,10 +41,13 @@ from gpssl.kernels import (
 )
 from gpssl.kernels.documents import default_vectorizer
 
-from .kernel_methods import Budget, KernelMachine, Variant, classifier_with
+from .methods import Budget, classifier_with
 
 Method = Callable[[Any, Budget], Any]
 """From unlabeled rows to a classifier whose `fit` takes the labeled ones."""
+
+COSTS = tuple(10.0**power for power in range(-3, 4))
+N_FOLDS = 5
 
 WEISFEILER_LEHMAN = WeisfeilerLehmanKernel(3)
 
@@ -58,7 +65,7 @@ def with_kernel(
     name: str,
     kernel: Callable[[Any], Kernel],
     transformer: Callable[[], Any] | None = None,
-    variants: Sequence[Variant] = ("GPSSL-full", "GPSSL-mean", "GP-prior"),
+    variants: Sequence[str] = (FULL, MEAN, PRIOR),
 ) -> dict[str, Method]:
     """GPSSL, its mean and its prior with the kernel for these rows, after steps that are fitted to the unlabeled rows."""
     return {f"{variant}, {name}": partial(_with_kernel, variant, kernel, transformer) for variant in variants}
@@ -66,16 +73,14 @@ def with_kernel(
 
 def with_neighbors(name: str, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None = None) -> dict[str, Method]:
     """GPSSL and its prior with diffusion among the neighbors that a kernel finds."""
-    return with_kernel(f"{name}, neighbors", partial(_among_neighbors, kernel), transformer, ("GPSSL-full", "GP-prior"))
+    return with_kernel(f"{name}, neighbors", partial(_among_neighbors, kernel), transformer, (FULL, PRIOR))
 
 
 def _among_neighbors(kernel: Callable[[Any], Kernel], rows: Any) -> Kernel:
     return NeighborDiffusion(kernel=kernel(rows))
 
 
-def _with_kernel(
-    variant: Variant, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None, rows: Any, budget: Budget
-) -> Any:
+def _with_kernel(variant: str, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None, rows: Any, budget: Budget) -> Any:
     if transformer is None:
         return classifier_with(variant, kernel(rows), rows, budget)
     steps = FrozenEstimator(transformer().fit(rows))
@@ -95,6 +100,29 @@ def _logistic(**settings: Any) -> Callable[[], LogisticRegression]:
 def _small_leaves() -> HistGradientBoostingClassifier:
     """Of at least five rows: the default of twenty leaves hardly a split to fifty labels."""
     return HistGradientBoostingClassifier(min_samples_leaf=5)
+
+
+class KernelMachine(ClassifierMixin, KernelRows):
+    """A support vector machine on any kind of rows, its cost chosen by cross-validation on the labels."""
+
+    def __init__(self, kernel: Kernel | None = None, *, seed: int = 0) -> None:
+        self.kernel = kernel
+        self.seed = seed
+
+    def fit(self, X: Any, y: NDArray[Any]) -> KernelMachine:
+        """Choose the cost and train with it on all rows."""
+        self.rows_ = self._check_rows(X, reset=True)
+        self.kernel_ = self._resolve_kernel(X, self.rows_, np.ones(len(self.rows_)), self.seed)
+        rarest = int(np.unique(y, return_counts=True)[1].min())
+        folds = StratifiedKFold(max(2, min(N_FOLDS, rarest)), shuffle=True, random_state=self.seed)
+        search = GridSearchCV(SVC(kernel="precomputed"), {"C": COSTS}, cv=folds)
+        self.machine_ = search.fit(self.kernel_(self.rows_), y)
+        self.classes_ = self.machine_.classes_
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row. [n]"""
+        return self.machine_.predict(self.kernel_(self._check_rows(X, reset=False), self.rows_))
 
 
 # From rows of each kind to numbers
@@ -143,7 +171,7 @@ MESSAGES: dict[str, Method] = {
     "words and signs + logistic regression, balanced": on_numbers(default_vectorizer, _logistic(class_weight="balanced")),
     **with_kernel("TF–IDF", always(TfidfKernel())),
     **with_neighbors("TF–IDF", always(TfidfKernel())),
-    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full", "GP-prior")),
+    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=(FULL, PRIOR)),
     **with_kernel("subsequences", always(SubsequenceKernel(3, 0.5, 5))),
 }
 
@@ -151,8 +179,8 @@ SEQUENCES: dict[str, Method] = {
     "one-hot + logistic regression": on_numbers(_letters_one_hot, _logistic()),
     **with_kernel("positions", always(CategoryKernel()), _letters),
     **with_neighbors("positions", always(CategoryKernel()), _letters),
-    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=("GPSSL-full", "GP-prior")),
-    **with_kernel("mismatches", always(MismatchKernel(5, 1, "ACGTDNRS")), variants=("GPSSL-full", "GP-prior")),
+    **with_kernel("spectrum", always(SpectrumKernel(4)), variants=(FULL, PRIOR)),
+    **with_kernel("mismatches", always(MismatchKernel(5, 1, "ACGTDNRS")), variants=(FULL, PRIOR)),
 }
 
 CONNECTIONS: dict[str, Method] = {
@@ -161,7 +189,7 @@ CONNECTIONS: dict[str, Method] = {
     "one-hot + logistic regression": on_numbers(_mixed_one_hot, _logistic()),
     **with_kernel("all columns", for_table),
     **with_neighbors("all columns", for_table),
-    **with_kernel("numbers only", always(NeighborRBF()), _numbers_only, ("GPSSL-full", "GP-prior")),
+    **with_kernel("numbers only", always(NeighborRBF()), _numbers_only, (FULL, PRIOR)),
 }
 
 GRADES: dict[str, Method] = {

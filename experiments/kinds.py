@@ -21,19 +21,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from gpssl.comparison import split_seed
 from gpssl.datasets import Table
+from gpssl.evaluation import macro_roc_auc, probabilities_of
 
 from .data.examples import Examples, load_sms_spam, load_splice
 from .data.frames import load_dermatology_frame, load_kdd_frame
 from .data.graphs import load_enzymes, load_mutag, load_proteins
 from .data.tables import load_classification
 from .figures import draw_lines, lines_of, lines_table, picture
-from .kernel_methods import budget_of
 from .kind_methods import CONNECTIONS, GRADES, GRAPHS, INCOMPLETE, MESSAGES, SEQUENCES, Method
 from .ledger import Record, Task
+from .methods import budget_of
 from .plan import Plan
-from .protocol import macro_roc_auc, probabilities_of
-from .splits import split_seed, two_classes_first
+from .protocol import two_classes_first
 
 
 @dataclass(frozen=True)

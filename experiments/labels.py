@@ -7,24 +7,26 @@ settings by, so all methods have their defaults. The head is Bayesian logistic r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from sklearn.base import clone
 
+from gpssl.comparison import split_seed
 from gpssl.downstream import BayesianLogisticRegression
+from gpssl.evaluation import probabilities_of
 
 from .data.tables import CLASSIFICATION_TABLES, load_classification
 from .figures import draw_lines, lines_of, lines_table
 from .ledger import Record, Task
-from .methods import Grids, models
+from .methods import FIXED, WARM, budget_of, models
 from .plan import Plan
-from .protocol import probabilities_of
-from .splits import pool_table, split_seed, two_classes_first
+from .protocol import pool_table, two_classes_first
 
 N_LABELS = (2, 5, 10, 20, 50, 100, 200)
-WARM = "GPSSL-full, τ = 1"
-METHODS = ("Original", "PCA", "kernel PCA", "GPSSL-mean", "GPSSL-full", WARM, "GP-prior", "supervised GP")
+METHODS = ("columns", "PCA", "kernel PCA", "GPSSL-mean", "GPSSL-full", WARM, "GP prior", "supervised GP")
 
 
 def tasks(plan: Plan) -> list[Task]:
@@ -36,16 +38,17 @@ def tasks(plan: Plan) -> list[Task]:
 def run(task: Task, plan: Plan) -> Record:
     """The representation once, and a head for each number of labels."""
     split = pool_table(load_classification(task.data), split_seed(plan.seed, task.split))
-    X, y = split.labeled
+    X, y = split.labeled.rows, split.labeled.y
     classes = np.unique(np.concatenate([y, split.test.y]))
-    grids = Grids(neighborhoods=(10,), temperatures=(1.0 if task.method == WARM else "auto",), n_draws=20 if plan.quick else 100)
+    temperature: float | Literal["auto"] = 1.0 if task.method == WARM else "auto"
+    grids = replace(FIXED, temperatures=(temperature,), n_draws=budget_of(plan, split.seed).n_draws)
     method = "GPSSL-full" if task.method == WARM else task.method
     (model,) = models(method, split.unlabeled, grids, split.seed, head=BayesianLogisticRegression())
     order = two_classes_first(y)
     accuracies = {}
     for n_labels in N_LABELS[:4] if plan.quick else N_LABELS:
         few = order[:n_labels]
-        proba = probabilities_of(clone(model.estimator).fit(X[few], y[few]), split.test.X, classes)
+        proba = probabilities_of(clone(model.estimator).fit(X[few], y[few]), split.test.rows, classes)
         accuracies[str(n_labels)] = float((classes[proba.argmax(axis=1)] == split.test.y).mean())
     return {"accuracy": accuracies}
 

@@ -16,25 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from gpssl import GPSSL, MarginalizedClassifier
-from gpssl.baselines import KernelPCA
+from gpssl.comparison import COLUMNS, FULL, N_COMPONENTS, PRIOR, split_seed
 from gpssl.downstream import BayesianLogisticRegression, RepresentationSearch
 from gpssl.inference import Variational
 from gpssl.kernels import NeighborDiffusion, NeighborRBF
 
 from .data.tables import CLASSIFICATION_TABLES, FURTHER_TABLES, load_classification
 from .figures import draw_lines, lines_of, lines_table, picture
-from .kernel_methods import WARM, Budget, Variant, budget_of, classifier_with
 from .ledger import Record, Task
-from .methods import N_COMPONENTS
+from .methods import WARM, Budget, budget_of, classifier_with
 from .plan import Plan
-from .splits import Array, classes_first, pool_table, split_seed
+from .protocol import Array, classes_first, pool_table
 
 N_LABELS = (5, 10, 20, 30, 50, 100, 200)
 SELECTION_LABELS = (20, 100)
@@ -57,16 +54,6 @@ def _sum() -> Kernel:
     return _diffusion() + NeighborRBF()
 
 
-def _single(representation: Any, X: Array, budget: Budget) -> Any:
-    """The same head on a representation that has no posterior."""
-    fitted = FrozenEstimator(representation.fit(X))
-    return MarginalizedClassifier(fitted, BayesianLogisticRegression(), n_draws=None, random_state=budget.seed)
-
-
-def _kernel_pca(X: Array, budget: Budget) -> Any:
-    return _single(KernelPCA(N_COMPONENTS, kernel=NeighborRBF(), random_state=budget.seed), X, budget)
-
-
 class KernelSelection(ClassifierMixin, BaseEstimator):
     """GPSSL-full with the kernel of the highest likelihood on held-out labels. The representations learn from all training rows."""
 
@@ -82,7 +69,7 @@ class KernelSelection(ClassifierMixin, BaseEstimator):
         classifier = MarginalizedClassifier(rough, BayesianLogisticRegression(), n_draws=SELECTION_DRAWS, random_state=self.seed)
         search = RepresentationSearch(classifier, grid, cv=N_FOLDS, random_state=self.seed).fit(X, y)
         budget = Budget(self.n_draws, self.seed)
-        chosen = classifier_with("GPSSL-full", search.best_params_["kernel"], X, budget)
+        chosen = classifier_with(FULL, search.best_params_["kernel"], X, budget)
         self.best_estimator_ = chosen.fit(X, y)
         return self
 
@@ -91,21 +78,21 @@ class KernelSelection(ClassifierMixin, BaseEstimator):
         return self.best_estimator_.predict(X)
 
 
-def _with(variant: Variant, kernel: Callable[[], Kernel], n_components: int = N_COMPONENTS) -> Callable[[Array, Budget], Any]:
-    return lambda X, budget: classifier_with(variant, kernel(), X, budget, n_components)
+def _with(method: str, kernel: Callable[[], Kernel], n_components: int = N_COMPONENTS) -> Callable[[Array, Budget], Any]:
+    return lambda X, budget: classifier_with(method, kernel(), X, budget, n_components)
 
 
 METHODS: dict[str, Callable[[Array, Budget], Any]] = {
-    "Original": lambda X, budget: _single(FunctionTransformer(), X, budget),
+    COLUMNS: _with(COLUMNS, NeighborRBF),
     "label spreading": lambda _X, _budget: LabelSpreading(kernel="knn", n_neighbors=N_NEIGHBORS, max_iter=200),
     "self-training": lambda _X, _budget: SelfTrainingClassifier(LogisticRegression(max_iter=1000)),
-    "kernel PCA": _kernel_pca,
-    "GP-prior, diffusion": _with("GP-prior", _diffusion),
-    "GPSSL-full, diffusion": _with("GPSSL-full", _diffusion),
+    "kernel PCA": _with("kernel PCA", NeighborRBF),
+    "GP prior, diffusion": _with(PRIOR, _diffusion),
+    "GPSSL-full, diffusion": _with(FULL, _diffusion),
     "GPSSL-full, τ = 1, diffusion": _with(WARM, _diffusion),
-    "GPSSL-full, J = 10, diffusion": _with("GPSSL-full", _diffusion, MORE_COMPONENTS),
-    "GPSSL-full, RBF": _with("GPSSL-full", NeighborRBF),
-    "GPSSL-full, diffusion + RBF": _with("GPSSL-full", _sum),
+    "GPSSL-full, J = 10, diffusion": _with(FULL, _diffusion, MORE_COMPONENTS),
+    "GPSSL-full, RBF": _with(FULL, NeighborRBF),
+    "GPSSL-full, diffusion + RBF": _with(FULL, _sum),
     SELECTED: lambda _X, budget: KernelSelection(*budget),
 }
 """From unlabeled rows to a classifier whose `fit` takes all training rows, those without a label marked by −1."""
@@ -120,7 +107,7 @@ def tasks(plan: Plan) -> list[Task]:
 def run(task: Task, plan: Plan) -> Record:
     """The representation once, and a classifier for each number of labels."""
     split = pool_table(load_classification(task.data), split_seed(plan.seed, task.split))
-    X, y = split.labeled
+    X, y = split.labeled.rows, split.labeled.y
     _, codes = np.unique(np.concatenate([y, split.test.y]), return_inverse=True)
     truth, order = codes[len(y) :], classes_first(y)
     classifier = METHODS[task.method](X, budget_of(plan, split.seed))
@@ -128,7 +115,7 @@ def run(task: Task, plan: Plan) -> Record:
     for n_labels in _numbers_of_labels(task.method, len(y), plan):
         marked = np.full(len(y), -1)
         marked[order[:n_labels]] = codes[order[:n_labels]]
-        accuracies[str(n_labels)] = float((clone(classifier).fit(X, marked).predict(split.test.X) == truth).mean())
+        accuracies[str(n_labels)] = float((clone(classifier).fit(X, marked).predict(split.test.rows) == truth).mean())
     return {"accuracy": accuracies}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-METHODS = ("Original", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full")
+METHODS = ("columns", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full")
 SCORES = ("accuracy", "ROC AUC", "AURC")
 
 _TABLE_1 = {

@@ -1,55 +1,103 @@
-"""How a method is trained, its settings chosen, and its predictions scored."""
+"""The rules of the experiments: which rows a method may see, and how it is trained.
+
+Rows without labels train the representation and set the scales; labeled rows choose the settings and train the head; test rows are looked
+at last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
-from sklearn.base import clone, is_regressor
-from sklearn.metrics import roc_auc_score
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from gpssl.evaluation._calibration import (
-    expected_calibration_error,
-    log_density,
-    log_loss,
-    negative_log_likelihood,
-    root_mean_squared_error,
-)
-from gpssl.evaluation._selective import augrc, aurc
-
-from .methods import Model
-from .splits import LabeledRows, Split, hold_out
+from gpssl.comparison import Candidate, Criterion, Validation, choose, divide
+from gpssl.datasets import Table
+from gpssl.evaluation import Labeled
 
 Array = NDArray[np.float64]
 
-INTERVAL = 0.9
-"""Nominal coverage of the intervals in regression."""
+UNLABELED, LABELED, TEST = 0.4, 0.2, 0.4
+"""The paper's shares (section 3.3.2)."""
+
+HELD_OUT = 0.2
+"""The share of the validation rows that settings are chosen by."""
 
 
-VALIDATION_DRAWS = 30
-"""Functions that tell good settings from bad ones; those that are chosen get all draws."""
+@dataclass(frozen=True)
+class Split:
+    """One sample of an experiment. What is learned may depend on everything but `test`."""
+
+    unlabeled: Array
+    """Rows that train the representation. [n, D]"""
+    validation: Labeled
+    """Rows that settings are chosen by: heads are trained on 80 % of them, or of their groups, and scored on the others."""
+    labeled: Labeled
+    """Rows that train the final head; in the tables, the same."""
+    test: Labeled
+    seed: int
+    """The seed of everything random in this sample."""
 
 
-class Validation(NamedTuple):
-    """How a candidate does on the held-out labels, under a head trained on the others."""
+class Parts(NamedTuple):
+    """The numbers of the rows in each part of a split."""
 
-    log_likelihood: float
-    """Mean over the labels of classes that the others have."""
-    accuracy: float
-    """NaN in regression."""
-
-
-def by_likelihood(validation: Validation) -> tuple[float, ...]:
-    """The criterion of the paper's section 3.1."""
-    return (validation.log_likelihood,)
+    unlabeled: NDArray[np.intp]
+    labeled: NDArray[np.intp]
+    test: NDArray[np.intp]
 
 
-def by_accuracy(validation: Validation) -> tuple[float, ...]:
-    """Accuracy, and of equally accurate candidates the likelier: on a dozen labels there are many."""
-    return validation.accuracy, validation.log_likelihood
+def draw_parts(table: Table, seed: int, *, by_group: bool = False, max_rows: int | None = None) -> Parts:
+    """Draw the rows of the three parts, 40 : 20 : 40, by chance.
+
+    With `by_group`, all rows of a group (the 15 measurements of a mouse) are in the same part. With more than `max_rows` rows, so many are
+    drawn.
+    """
+    rng = np.random.default_rng(seed)
+    units = table.groups if by_group and table.groups is not None else np.arange(len(table.X))
+    order = rng.permutation(np.unique(units))[:max_rows]
+    ends = np.round(np.cumsum([UNLABELED, LABELED]) * len(order)).astype(int)
+    return Parts(*(rng.permutation(np.flatnonzero(np.isin(units, part))) for part in np.split(order, ends)))
+
+
+def split_table(table: Table, seed: int, *, by_group: bool = False, max_rows: int | None = None, scaled: bool = True) -> Split:
+    """Return the paper's split of a table: 40 % of the rows without labels, 20 % with, 40 % to predict.
+
+    Columns are standardized if `scaled`.
+    """
+    return _assemble(table, draw_parts(table, seed, by_group=by_group, max_rows=max_rows), seed, scaled=scaled, by_group=by_group)
+
+
+def pool_table(table: Table, seed: int) -> Split:
+    """Return a split of which 60 % of the rows train the representation, all with labels; an experiment may use some of these labels."""
+    parts = draw_parts(table, seed)
+    pool = np.concatenate([parts.unlabeled, parts.labeled])
+    return _assemble(table, Parts(pool, pool, parts.test), seed)
+
+
+def _assemble(table: Table, parts: Parts, seed: int, *, scaled: bool = True, by_group: bool = False) -> Split:
+    """Scale the rows. Missing values and scales come from the rows that train the representation, never from those to predict."""
+    steps = [SimpleImputer(keep_empty_features=True), *([StandardScaler()] if scaled else [])]
+    scaler = make_pipeline(*steps).fit(table.X[parts.unlabeled])
+    unlabeled, labeled, test = (scaler.transform(table.X[rows]) for rows in parts)
+    groups = table.groups[parts.labeled] if by_group and table.groups is not None else None
+    known = Labeled(parts.labeled, labeled, table.y[parts.labeled], groups)
+    return Split(unlabeled, known, known, Labeled(parts.test, test, table.y[parts.test]), seed)
+
+
+def hold_out(split: Split) -> tuple[Labeled, Labeled]:
+    """Return 80 % of the validation rows, or of their groups, to train heads on, and the 20 % that settings are chosen by."""
+    rng = np.random.default_rng([split.seed, 1])
+    known = split.validation
+    # The last of the permuted rows are held out, as they were when the published numbers were made.
+    training, held_out = divide(known.y, known.groups, HELD_OUT, lambda units: rng.permutation(units)[::-1], stratify=False)
+    return known.take(training), known.take(held_out)
 
 
 class Learned(NamedTuple):
@@ -61,76 +109,31 @@ class Learned(NamedTuple):
     estimator: Any
 
 
-def learn(candidates: Sequence[Model], split: Split, *criteria: Callable[[Validation], tuple[float, ...]]) -> list[Learned]:
-    """For each criterion, the candidate that is best by it, trained on the labeled rows. The test rows are not looked at."""
+def learn(candidates: Sequence[Candidate], split: Split, *criteria: Criterion) -> list[Learned]:
+    """Train for each criterion the candidate that is best by it, on the labeled rows. The test rows are not looked at."""
     if len(candidates) == 1:
         return [_train(candidates[0], None, split)] * len(criteria)
-    training, held_out = hold_out(split)
-    validations = [validate(model.estimator, training, held_out) for model in candidates]
-    chosen = [max(range(len(candidates)), key=lambda place: criterion(validations[place])) for criterion in criteria]
-    learned = {place: _train(candidates[place], validations[place], split) for place in set(chosen)}
-    return [learned[place] for place in chosen]
+    choices = choose(candidates, *hold_out(split), *criteria)
+    distinct = {id(choice.candidate): choice for choice in choices}
+    learned = {key: _train(*choice, split) for key, choice in distinct.items()}
+    return [learned[id(choice.candidate)] for choice in choices]
 
 
-def _train(model: Model, validation: Validation | None, split: Split) -> Learned:
-    return Learned(model.settings, validation, clone(model.estimator).fit(*split.labeled))
+def _train(candidate: Candidate, validation: Validation | None, split: Split) -> Learned:
+    return Learned(candidate.settings, validation, clone(candidate.estimator).fit(split.labeled.rows, split.labeled.y))
 
 
-def validate(estimator: Any, training: LabeledRows, held_out: LabeledRows) -> Validation:
-    """Train on some labels and score on others."""
-    model = clone(estimator)
-    if getattr(model, "n_draws", None) is not None:
-        model.set_params(n_draws=min(model.n_draws, VALIDATION_DRAWS))
-    model.fit(*training)
-    if is_regressor(model):
-        return Validation(float(log_density(held_out.y, *model.predict_draws(held_out.X)).mean()), np.nan)
-    known = np.isin(held_out.y, model.classes_)
-    if not known.any():
-        return Validation(0.0, 0.0)
-    proba = model.predict_proba(held_out.X)
-    accuracy = float((model.classes_[proba.argmax(axis=1)] == held_out.y).mean())
-    return Validation(-log_loss(held_out.y[known], proba[known], labels=model.classes_), accuracy)
+def two_classes_first(y: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the rows in their order, which is one of chance, but with the first row of another class second.
 
-
-def probabilities_of(model: Any, X: Array, classes: NDArray[Any]) -> Array:
-    """Probability of each of the table's classes, zero for those without a labeled row. [n, K]"""
-    proba = np.zeros((len(X), len(classes)))
-    proba[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
-    return proba
-
-
-def score_classification(y: NDArray[Any], proba: Array, classes: NDArray[Any]) -> dict[str, float]:
-    """The scores of the paper and three more. Probabilities [n, K] in the order of `classes`.
-
-    A class without a labeled row has probability zero, is never right, and ranks its rows by chance (an area of one half). Only the log
-    loss leaves such rows out: it would be infinite for all methods alike.
+    Two labels should be of two classes.
     """
-    known = np.isin(y, classes[proba.any(axis=0)])
-    return {
-        "accuracy": float((classes[proba.argmax(axis=1)] == y).mean()),
-        "ROC AUC": macro_roc_auc(y, proba, classes),
-        "AURC": aurc(y, proba, labels=classes),
-        "AUGRC": augrc(y, proba, labels=classes),
-        "log loss": log_loss(y[known], proba[known], labels=classes),
-        "ECE": expected_calibration_error(y, proba, labels=classes),
-    }
+    other = int(np.flatnonzero(y != y[0])[0])
+    rest = np.delete(np.arange(1, len(y)), other - 1)
+    return np.concatenate([[0, other], rest])
 
 
-def macro_roc_auc(y: NDArray[Any], proba: Array, classes: NDArray[Any]) -> float:
-    """Area under the ROC curve of each class against the others, averaged over the classes that the rows have."""
-    present = [k for k, label in enumerate(classes) if 0 < (y == label).sum() < len(y)]
-    return float(np.mean([roc_auc_score(y == classes[k], proba[:, k]) for k in present]))
-
-
-def score_regression(y: Array, model: Any, X: Array) -> dict[str, float]:
-    """Error of the mean, likelihood of the distribution, and the share of targets within its central 90 % interval.
-
-    That is where the distribution function of the prediction, (1/S) Σ_s Φ((y − μ_s) / σ_s), is between 0.05 and 0.95.
-    """
-    mean, std = model.predict_draws(X)
-    below = ndtr((y - mean) / std).mean(axis=0)
-    return {
-        "RMSE": root_mean_squared_error(y, mean),
-        "NLL": negative_log_likelihood(y, mean, std),
-        "coverage": float((np.abs(below - 0.5) <= INTERVAL / 2).mean()),
-    }
+def classes_first(y: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the rows in their order, which is one of chance, but with the first row of each class before all others."""
+    _, first = np.unique(y, return_index=True)
+    return np.concatenate([np.sort(first), np.setdiff1d(np.arange(len(y)), first)])

@@ -10,17 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gpssl import comparison
+from gpssl.comparison import by_likelihood, split_seed
 from gpssl.downstream import BayesianLinearRegression
+from gpssl.evaluation import score_regression
 
 from .data.tables import REGRESSION_TABLES, load_regression
 from .ledger import Record, Task
-from .methods import PAPER_AND_KERNEL_METHODS as METHODS
-from .methods import QUICK, TABLES, models
+from .methods import NETWORKS, QUICK, TABLES, models
 from .plan import Plan
-from .protocol import by_likelihood, learn, score_regression
-from .splits import split_seed, split_table
+from .protocol import learn, split_table
 from .tables import Scores, paired_tests_table, ranks_table, scores_table
 
+METHODS = tuple(method for method in comparison.METHODS if method not in NETWORKS)
 MAX_ROWS = 1250
 GRIDS = replace(TABLES, vicreg=[setting for setting in TABLES.vicreg if setting["variance_weight"] == 25.0])
 """Those of the tables with classes, with the weights of VICReg's authors."""
@@ -39,7 +41,7 @@ def run(task: Task, plan: Plan) -> Record:
     candidates = models(task.method, split.unlabeled, grids, split.seed, head=BayesianLinearRegression(), regression=True)
     (learned,) = learn(candidates, split, by_likelihood)
     return {
-        "scores": score_regression(split.test.y, learned.estimator, split.test.X),
+        "scores": score_regression(split.test.y, learned.estimator, split.test.rows),
         "settings": learned.settings,
     }
 

@@ -9,15 +9,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gpssl.comparison import split_seed
+
 from . import paper, uci
 from .data.tables import CLASSIFICATION_TABLES, load_classification
 from .ledger import Record, Task
 from .methods import QUICK, TABLES
 from .plan import Plan
-from .splits import split_seed, split_table
+from .protocol import split_table
 from .tables import Scores, scores_table
 
-METHODS = ("kernel PCA", "GPSSL-full", "GP-prior")
+METHODS = ("kernel PCA", "GPSSL-full", "GP prior")
 
 
 def tasks(plan: Plan) -> list[Task]:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
+from gpssl.comparison import split_seed
 from gpssl.spatial import fit_cells, pure_spots, simulate, simulate_reference, spatial_blocks
 from gpssl.spatial._expression import expression_scores
 from gpssl.spatial._modalities import DECIMALS, Modalities, gather
 
 from .data.slices import load_her2st, load_pbmc3k
 from .plan import Plan
-from .splits import split_seed
 
 Array = NDArray[np.float64]
 

@@ -17,22 +17,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
 
-from gpssl import GPSSL, MarginalizedClassifier
-from gpssl.baselines import GPPrior, SupervisedGPClassifier
+from gpssl.comparison import METHODS as ALL_METHODS
+from gpssl.comparison import SUPERVISED, Candidate, Contest, Grids, by_likelihood
 from gpssl.downstream import BayesianLogisticRegression
+from gpssl.evaluation import Labeled, probabilities_of, score_classification
 from gpssl.spatial._embedding import RESIDUAL_TOLERANCE
 
 from . import paper
 from .ledger import Record, Task
-from .methods import HEAD, QUICK, SUPERVISED, TABLES, Grids, Model, models
+from .methods import FIXED, HEAD, QUICK, TABLES, models
 from .plan import Plan
-from .protocol import by_likelihood, learn, probabilities_of, score_classification
+from .protocol import Split, learn
 from .slices import Slice, labeled_section, section, simulated_slice, simulator
 from .spatial_pictures import draw_slices
-from .splits import LabeledRows, Split
 from .tables import Scores, paired_tests_table, scores_table
 
 Array = NDArray[np.float64]
@@ -46,13 +45,12 @@ MAX_SPLITS = 10
 
 OF_MODALITIES = ", modalities"
 METHODS = (
-    *("Original", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP-prior"),
+    *("columns", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP prior"),
     SUPERVISED,
-    *(f"{name}{OF_MODALITIES}" for name in ("GPSSL-mean", "GPSSL-full", "GP-prior", SUPERVISED)),
+    *(f"{name}{OF_MODALITIES}" for name in ("GPSSL-mean", "GPSSL-full", "GP prior", SUPERVISED)),
 )
 N_COMPONENTS = 10
 """Of `gpssl.spatial.embed`."""
-FIXED = Grids(neighborhoods=(10,), temperatures=("auto",))
 SCORES = ("accuracy", "ROC AUC", "AURC", "pMSE", "AUROC of errors", "log loss")
 
 
@@ -101,33 +99,27 @@ def run(task: Task, plan: Plan) -> Record:
 
 
 def _split(problem: Slice, rows: Array) -> Split:
-    known = LabeledRows(rows[problem.labeled], problem.labels[problem.labeled])
     groups = None if problem.blocks is None else problem.blocks[problem.labeled]
-    return Split(rows, known, known, LabeledRows(rows[problem.test], problem.types[problem.test]), problem.seed, groups)
+    known = Labeled(problem.labeled, rows[problem.labeled], problem.labels[problem.labeled], groups)
+    return Split(rows, known, known, Labeled(problem.test, rows[problem.test], problem.types[problem.test]), problem.seed)
 
 
-def _candidates(method: str, problem: Slice, grids: Grids, *, head: Any) -> tuple[Array, list[Model]]:
-    """The rows that a method sees, and its settings to choose from."""
+def _candidates(method: str, problem: Slice, grids: Grids, *, head: Any) -> tuple[Array, list[Candidate]]:
+    """Return the rows that a method sees, and its settings to choose from."""
     if not method.endswith(OF_MODALITIES):
         rows = problem.rows()
         return rows, models(method, rows, grids, problem.seed, head=head)
     found = problem.modalities()
-    kernel, seed = found.kernel("sum"), problem.seed
-    name = method.removesuffix(OF_MODALITIES)
-    if name == SUPERVISED:
-        return found.rows, [Model({}, SupervisedGPClassifier(kernel, random_state=seed))]
-    n_draws = None if name == "GPSSL-mean" else grids.n_draws
-    representations: list[tuple[dict[str, Any], Any]]
-    if name == "GP-prior":
-        prior = GPPrior(N_COMPONENTS, kernel=kernel, residual_tolerance=RESIDUAL_TOLERANCE, random_state=seed)
-        representations = [({}, prior.fit(found.rows))]
-    else:
-        base = GPSSL(N_COMPONENTS, kernel=kernel, residual_tolerance=RESIDUAL_TOLERANCE, random_state=seed).partial_fit(found.rows)
-        representations = [({"temperature": value}, base.refit(temperature=value)) for value in grids.temperatures]
-    return found.rows, [
-        Model(settings, MarginalizedClassifier(FrozenEstimator(fitted), head, n_draws=n_draws, random_state=seed))
-        for settings, fitted in representations
-    ]
+    contest = Contest(
+        found.rows,
+        [({}, found.kernel("sum"))],
+        grids,
+        n_components=N_COMPONENTS,
+        residual_tolerance=RESIDUAL_TOLERANCE,
+        head=head,
+        seed=problem.seed,
+    )
+    return found.rows, ALL_METHODS[method.removesuffix(OF_MODALITIES)](contest)
 
 
 def _scores(problem: Slice, proba: Array) -> dict[str, float]:

@@ -19,7 +19,7 @@ from .plan import Plan
 from .slices import simulated_slice
 
 BASES = ("tsne", "spatial")
-PICTURED = ("Original", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP-prior", "GPSSL-full, modalities", "GP-prior, modalities")
+PICTURED = ("columns", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP prior", "GPSSL-full, modalities", "GP prior, modalities")
 FEWEST_COUNTS = 500
 """Spots with fewer are corners of their own in the plane of expression."""
 N_ARCHETYPES = 8

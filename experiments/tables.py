@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpssl.evaluation._statistics import HIGHER_IS_BETTER, Estimate, average_ranks, holm, paired_p_value
+from gpssl.evaluation import HIGHER_IS_BETTER, Estimate, average_ranks, holm, paired_p_value
 
 from .ledger import Record
 

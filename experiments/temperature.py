@@ -15,15 +15,15 @@ from sklearn.frozen import FrozenEstimator
 
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.baselines import GPPrior
-from gpssl.evaluation._statistics import Estimate
+from gpssl.comparison import N_COMPONENTS, N_DRAWS, split_seed
+from gpssl.evaluation import Estimate, probabilities_of, score_classification
 
 from .data.tables import CLASSIFICATION_TABLES, load_classification
 from .figures import Line, plot_lines, save
 from .ledger import Record, Task
-from .methods import HEAD, N_COMPONENTS, N_DRAWS
+from .methods import HEAD
 from .plan import Plan
-from .protocol import probabilities_of, score_classification
-from .splits import split_seed, split_table
+from .protocol import split_table
 from .tables import table
 
 Array = NDArray[np.float64]
@@ -50,10 +50,10 @@ def run(task: Task, plan: Plan) -> Record:
 
     def fit(n_draws: int | None) -> MarginalizedClassifier:
         model = MarginalizedClassifier(FrozenEstimator(representation), HEAD, n_draws=n_draws, random_state=split.seed)
-        return model.fit(*split.labeled)
+        return model.fit(split.labeled.rows, split.labeled.y)
 
     full = fit(N_DRAWS)
-    draws = full.predict_proba_draws(split.test.X)
+    draws = full.predict_proba_draws(split.test.rows)
     columns = np.searchsorted(classes, full.classes_)
     scores = {}
     for n_draws in DRAWS:
@@ -61,7 +61,7 @@ def run(task: Task, plan: Plan) -> Record:
         proba[:, columns] = draws[:n_draws].mean(axis=0)
         scores[str(n_draws)] = _scores(split.test.y, proba, classes)
     if not prior:  # whose mean is zero everywhere
-        scores["mean"] = _scores(split.test.y, probabilities_of(fit(None), split.test.X, classes), classes)
+        scores["mean"] = _scores(split.test.y, probabilities_of(fit(None), split.test.rows, classes), classes)
     return {"by draws": scores}
 
 

@@ -14,23 +14,24 @@ from typing import Any
 import numpy as np
 from sklearn.manifold import TSNE
 
+from gpssl.comparison import METHODS, Grids, by_accuracy, by_likelihood, split_seed
+from gpssl.evaluation import probabilities_of, score_classification
 from gpssl.plots import plot_risk_coverage
 
 from . import paper
 from .data.tables import CLASSIFICATION_TABLES, load_classification
 from .figures import average_curve, plot_classes, save
 from .ledger import Record, Task
-from .methods import HEAD, METHODS, QUICK, TABLES, Grids, models
+from .methods import HEAD, QUICK, TABLES, models
 from .plan import Plan
-from .protocol import by_accuracy, by_likelihood, learn, probabilities_of, score_classification
-from .splits import Split, split_seed, split_table
+from .protocol import Split, learn, split_table
 from .tables import Scores, criteria_table, paired_tests_table, ranks_table, scores_table, settings_table, verdicts_table
 
 BY_MOUSE_SUFFIX = "_by_mouse"
 BY_MOUSE = f"mice_protein{BY_MOUSE_SUFFIX}"
 """The same table, split so that all measurements of a mouse are in the same part."""
 
-PICTURED = ("Original", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP-prior")
+PICTURED = ("columns", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP prior")
 """The paper's five methods, and the prior."""
 
 DATA = (*CLASSIFICATION_TABLES, BY_MOUSE)
@@ -58,7 +59,7 @@ def run_on(split: Split, method: str, grids: Grids) -> Record:
     """One method on one split."""
     classes = np.unique(np.concatenate([split.labeled.y, split.test.y]))
     chosen, likeliest = learn(models(method, split.unlabeled, grids, split.seed, head=HEAD), split, by_accuracy, by_likelihood)
-    proba, other = (probabilities_of(learned.estimator, split.test.X, classes) for learned in (chosen, likeliest))
+    proba, other = (probabilities_of(learned.estimator, split.test.rows, classes) for learned in (chosen, likeliest))
     return {
         "scores": score_classification(split.test.y, proba, classes),
         "settings": chosen.settings,
@@ -97,7 +98,7 @@ def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
 
 def _pictures(split: Split, first: Mapping[str, Record]) -> dict[str, Any]:
     """In the plane of a t-SNE of all rows: what is what, and what is predicted."""
-    parts = (split.unlabeled, split.labeled.X, split.test.X)
+    parts = (split.unlabeled, split.labeled.rows, split.test.rows)
     plane = TSNE(random_state=split.seed, init="pca").fit_transform(np.vstack(parts))
     unlabeled, labeled, test = np.split(plane, np.cumsum([len(part) for part in parts])[:-1])
     data = {

@@ -11,12 +11,12 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
-from experiments.methods import Model
 from gpssl.cli._console import show_table
 from gpssl.cli._showing import show_compared
+from gpssl.comparison._choice import choose_or_default
 from gpssl.comparison._compare import Comparison, Difference, compare, differences_from
-from gpssl.comparison._rivals import FULL, MEAN, PRIOR, RAW, RIVALS, Rows, numbers_from
-from gpssl.comparison._splits import at_most, choose, divide
+from gpssl.comparison._rivals import COLUMNS, FULL, MEAN, PRIOR, RIVALS, Candidate, Contest, numbers_from
+from gpssl.comparison._splits import at_most, divide
 from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._statistics import Estimate, corrected_p_value, holm
 from gpssl.workflows._opening import open_subject
@@ -55,8 +55,8 @@ def test_comparison_of_a_target_with_brackets_is_shown(capsys: pytest.CaptureFix
         n_rows=30,
         n_labeled=20,
         n_splits=2,
-        scores={method: dict.fromkeys(names, Estimate(0.5, 0.1)) for method in (RAW, FULL)},
-        differences={RAW: dict.fromkeys(names, Difference(0.0, 0.1, 1.0))},
+        scores={method: dict.fromkeys(names, Estimate(0.5, 0.1)) for method in (COLUMNS, FULL)},
+        differences={COLUMNS: dict.fromkeys(names, Difference(0.0, 0.1, 1.0))},
         settings={},
         left_out={"VICReg": "It needs [nn]."},
         recommendation="You do not need this.",
@@ -74,14 +74,18 @@ def test_comparison_of_a_target_with_brackets_is_shown(capsys: pytest.CaptureFix
 
 def test_scores_that_decide_are_corrected_together() -> None:
     rng = np.random.default_rng(0)
-    scores = {method: {name: rng.normal(size=20) for name in ("accuracy", "AURC", "log loss", "coverage")} for method in (FULL, RAW, PRIOR)}
+    scores = {
+        method: {name: rng.normal(size=20) for name in ("accuracy", "AURC", "log loss", "coverage")} for method in (FULL, COLUMNS, PRIOR)
+    }
     found = differences_from(scores, 0.4, ("accuracy", "AURC"))
-    plain = {(m, s): corrected_p_value(scores[FULL][s] - scores[m][s], 0.4) for s in ("accuracy", "AURC", "log loss") for m in (RAW, PRIOR)}
+    plain = {
+        (m, s): corrected_p_value(scores[FULL][s] - scores[m][s], 0.4) for s in ("accuracy", "AURC", "log loss") for m in (COLUMNS, PRIOR)
+    }
     together = holm([plain[method, score] for method, score in plain if score != "log loss"])
-    apart = holm([plain[method, "log loss"] for method in (RAW, PRIOR)])
+    apart = holm([plain[method, "log loss"] for method in (COLUMNS, PRIOR)])
     assert [found[m][s].p_value for m, s in plain] == pytest.approx([*together, *apart])
-    assert found[RAW]["accuracy"].mean == pytest.approx((scores[FULL]["accuracy"] - scores[RAW]["accuracy"]).mean())
-    assert set(found[RAW]) == {"accuracy", "AURC", "log loss"}
+    assert found[COLUMNS]["accuracy"].mean == pytest.approx((scores[FULL]["accuracy"] - scores[COLUMNS]["accuracy"]).mean())
+    assert set(found[COLUMNS]) == {"accuracy", "AURC", "log loss"}
 
 
 def test_few_splits_are_noted(tmp_path: Path) -> None:
@@ -100,7 +104,7 @@ def labeled_groups(y: list[str], groups: list[str]) -> Labeled:
 @pytest.mark.parametrize("seed", range(10))
 def test_no_group_is_on_both_sides_and_no_class_is_judged_that_was_not_trained_on(seed: int) -> None:
     labeled = labeled_groups(["a", "b", "only here"] + 9 * ["a", "b"], ["one"] * 3 + [f"{place // 2}" for place in range(18)])
-    training, judged = divide(labeled, 0.3, np.random.default_rng(seed), stratify=True)
+    training, judged = divide(labeled.y, labeled.groups, 0.3, np.random.default_rng(seed).permutation, stratify=True)
     assert labeled.groups is not None
     assert not set(labeled.groups[training]) & set(labeled.groups[judged])
     assert set(labeled.y[judged]) <= set(labeled.y[training])
@@ -109,15 +113,16 @@ def test_no_group_is_on_both_sides_and_no_class_is_judged_that_was_not_trained_o
 
 
 def test_a_single_group_cannot_be_divided() -> None:
-    training, judged = divide(labeled_groups(["a", "b"], ["one", "one"]), 0.3, np.random.default_rng(0), stratify=False)
+    y, groups = np.array(["a", "b"]), np.array(["one", "one"])
+    training, judged = divide(y, groups, 0.3, np.random.default_rng(0).permutation, stratify=False)
     assert (len(training), len(judged)) == (2, 0)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_settings_stay_where_labels_cannot_choose(seed: int) -> None:
     labeled = labeled_groups(["a"] * 20 + ["a", "b"] * 5, ["one"] * 20 + ["two"] * 10)  # held out, the second leaves one class
-    models = [Model({"place": place}, LogisticRegression()) for place in range(2)]
-    assert choose(models, labeled, np.arange(30), seed, regression=False) is models[0]
+    models = [Candidate({"place": place}, LogisticRegression()) for place in range(2)]
+    assert choose_or_default(models, labeled, seed, regression=False) is models[0]
 
 
 def test_groups_that_leave_one_class_get_a_sentence(tmp_path: Path) -> None:
@@ -160,15 +165,15 @@ def test_many_columns_and_few_labels_are_compared(n_stones: int, tmp_path: Path)
     frame = pd.DataFrame(rng.normal(size=(24, 101)), columns=[f"x{place}" for place in range(101)])
     frame["kind"] = ["stone"] * n_stones + ["flower"] * (24 - n_stones)
     scores = compared(written(frame, tmp_path / "things.csv")).scores
-    assert 0 <= scores[RAW]["accuracy"].mean <= 1
+    assert 0 <= scores[COLUMNS]["accuracy"].mean <= 1
 
 
-def _cannot(rows: Rows) -> list[Model]:
-    raise ValueError(f"It cannot be made in {rows.n_components} dimensions.")
+def _cannot(contest: Contest) -> list[Candidate]:
+    raise ValueError(f"It cannot be made in {contest.n_components} dimensions.")
 
 
-def _cannot_learn(_rows: Rows) -> list[Model]:
-    return [Model({}, PoissonRegressor(alpha=-1.0))]
+def _cannot_learn(_contest: Contest) -> list[Candidate]:
+    return [Candidate({}, PoissonRegressor(alpha=-1.0))]
 
 
 @pytest.mark.parametrize("rival", [_cannot, _cannot_learn])
@@ -180,7 +185,7 @@ def test_rivals_that_cannot_be_run_are_left_out_with_the_reason(rival: Any, tmp_
     assert len(result.left_out[PRIOR]) > 20
     assert PRIOR not in result.scores
     assert PRIOR not in result.differences
-    monkeypatch.setitem(RIVALS, RAW, rival)
+    monkeypatch.setitem(RIVALS, COLUMNS, rival)
     with pytest.raises(ValueError, match=r"dimensions|alpha|could not convert"):
         compared(table)
 
@@ -194,8 +199,8 @@ def test_each_kind_of_subject_has_its_dimensions(kind: Any, n_components: int, t
 
 
 def test_mean_and_draws_are_of_the_same_functions() -> None:
-    rows = Rows(np.random.default_rng(0).normal(size=(30, 2)), RBF(), FEW, regression=False)
-    mean, full = (RIVALS[method](rows) for method in (MEAN, FULL))
+    contest = Contest(np.random.default_rng(0).normal(size=(30, 2)), [({}, RBF())])
+    mean, full = (RIVALS[method](contest) for method in (MEAN, FULL))
     assert [model.settings for model in mean] == [model.settings for model in full]
     for one, other in zip(mean, full, strict=True):
         assert one.estimator.representation.estimator is other.estimator.representation.estimator

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from gpssl.comparison._recommendation import Basis, recommend
-from gpssl.comparison._rivals import FULL, MEAN, PRIOR, RAW, RIVALS
+from gpssl.comparison._rivals import COLUMNS, FULL, MEAN, PRIOR, RIVALS
 from gpssl.evaluation._statistics import HIGHER_IS_BETTER, Estimate
 from gpssl.workflows._choices import Alike
 
@@ -55,36 +55,38 @@ def sentence(
 
 
 def test_not_needed_where_the_columns_themselves_win_or_draw() -> None:
-    assert sentence((RAW, "accuracy", WORSE)) == (
-        "You do not need this: the columns themselves are significantly better than GPSSL-full here (accuracy 0.9 against 0.8)."
+    assert sentence((COLUMNS, "accuracy", WORSE)) == (
+        "You do not need this: the columns are significantly better than GPSSL-full here (accuracy 0.9 against 0.8)."
     )
-    drawn = "You do not need this: the columns themselves cannot be told from GPSSL-full here"
-    assert sentence((RAW, "accuracy", SAME)) == f"{drawn} (accuracy 0.8 against 0.8)."
-    assert sentence((RAW, "accuracy", Gain(0.5 * ERROR, significant=False))).startswith(drawn)
-    assert sentence((RAW, "accuracy", Gain(-5 * ERROR, significant=False))) == f"{drawn} (accuracy 0.9 against 0.8)."
+    drawn = "You do not need this: the columns cannot be told from GPSSL-full here"
+    assert sentence((COLUMNS, "accuracy", SAME)) == f"{drawn} (accuracy 0.8 against 0.8)."
+    assert sentence((COLUMNS, "accuracy", Gain(0.5 * ERROR, significant=False))).startswith(drawn)
+    assert sentence((COLUMNS, "accuracy", Gain(-5 * ERROR, significant=False))) == f"{drawn} (accuracy 0.9 against 0.8)."
 
 
 def test_lack_of_power_is_no_advice() -> None:
     likely = Gain(3 * ERROR, significant=False)
-    assert sentence((RAW, "accuracy", likely)) == (
-        "Not decided: 20 splits of 40 labels do not show whether GPSSL-full is better than the columns themselves "
+    assert sentence((COLUMNS, "accuracy", likely)) == (
+        "Not decided: 20 splits of 40 labels do not show whether GPSSL-full is better than the columns "
         "(accuracy 0.8 against 0.74); label more rows."
     )
-    assert sentence((RAW, "accuracy", likely), n_splits=5).endswith("; use more splits, --splits 20.")
-    assert "(AURC 0.2 against 0.26)" in sentence((RAW, "accuracy", SAME), (RAW, "AURC", likely))
-    assert sentence((RAW, "accuracy", Gain(-3 * ERROR, significant=False)), (RAW, "AURC", likely)).startswith("You do not need this")
+    assert sentence((COLUMNS, "accuracy", likely), n_splits=5).endswith("; use more splits, --splits 20.")
+    assert "(AURC 0.2 against 0.26)" in sentence((COLUMNS, "accuracy", SAME), (COLUMNS, "AURC", likely))
+    assert sentence((COLUMNS, "accuracy", Gain(-3 * ERROR, significant=False)), (COLUMNS, "AURC", likely)).startswith(
+        "You do not need this"
+    )
 
 
 def test_score_that_told_is_told() -> None:
-    assert sentence((RAW, "accuracy", Gain(0.01, significant=False)), (RAW, "AURC", WORSE)) == (
-        "You do not need this: the columns themselves are significantly better than GPSSL-full here (AURC 0.1 against 0.2)."
+    assert sentence((COLUMNS, "accuracy", Gain(0.01, significant=False)), (COLUMNS, "AURC", WORSE)) == (
+        "You do not need this: the columns are significantly better than GPSSL-full here (AURC 0.1 against 0.2)."
     )
     slightly_better = Gain(0.01, significant=False)
     assert sentence(("kernel PCA", "accuracy", slightly_better), ("kernel PCA", "AURC", WORSE)) == (
-        "Use kernel PCA: it is significantly better than GPSSL-full here (AURC 0.1 against 0.2; the columns themselves 0.2)."
+        "Use kernel PCA: it is significantly better than GPSSL-full here (AURC 0.1 against 0.2; the columns 0.2)."
     )
     assert "(AURC 0.2 against 0.3), and than its prior (accuracy 0.8 against 0.7)" in sentence(
-        (RAW, "accuracy", Gain(-0.01, significant=False)), (RAW, "AURC", BETTER)
+        (COLUMNS, "accuracy", Gain(-0.01, significant=False)), (COLUMNS, "AURC", BETTER)
     )
     assert "and than its prior (AURC 0.2 against 0.3)" in sentence((PRIOR, "accuracy", SAME), (PRIOR, "AURC", BETTER))
 
@@ -98,15 +100,15 @@ def test_better_methods_are_ranked_by_the_score_that_told() -> None:
 
 
 def test_method_that_beats_gpssl_is_named_even_where_the_columns_themselves_draw() -> None:
-    drawn = (RAW, "accuracy", Gain(0.01, significant=False))
+    drawn = (COLUMNS, "accuracy", Gain(0.01, significant=False))
     assert sentence(drawn, ("kernel PCA", "accuracy", WORSE)) == (
-        "Use kernel PCA: it is significantly better than GPSSL-full here (accuracy 0.9 against 0.8; the columns themselves 0.79)."
+        "Use kernel PCA: it is significantly better than GPSSL-full here (accuracy 0.9 against 0.8; the columns 0.79)."
     )
 
 
 @pytest.mark.parametrize("significant", [True, False])
 def test_method_that_beats_gpssl_but_not_the_columns_themselves_is_not_named(significant: bool) -> None:
-    raw = (RAW, "accuracy", Gain(-0.15, significant))
+    raw = (COLUMNS, "accuracy", Gain(-0.15, significant))
     assert sentence(raw, ("kernel PCA", "accuracy", WORSE)).startswith("You do not need this")
 
 
@@ -121,7 +123,7 @@ def test_mean_that_cannot_be_told_is_mentioned() -> None:
 
 def test_gpssl_where_it_beats_all() -> None:
     assert sentence() == (
-        "Use GPSSL-full: it is significantly better than the columns themselves (accuracy 0.8 against 0.7), "
+        "Use GPSSL-full: it is significantly better than the columns (accuracy 0.8 against 0.7), "
         "and than its prior (accuracy 0.8 against 0.7). Try --alike neighbors too."
     )
     assert "Try" not in sentence(alike=Alike.NEIGHBORS)
@@ -132,6 +134,6 @@ def test_lower_scores_are_better_where_they_are(numeric: bool, by: str) -> None:
     better = [(method, by, BETTER) for method in OTHERS]
     assert sentence(*better, numeric=numeric, otherwise=SAME).startswith("Use GPSSL-full")
     assert f"({by} " in sentence(*better, numeric=numeric, otherwise=SAME)
-    assert sentence((RAW, by, WORSE), numeric=numeric, otherwise=SAME).startswith("You do not need this")
-    assert sentence((RAW, by, Gain(0.1, significant=False)), numeric=numeric, otherwise=SAME).startswith("Not decided")
+    assert sentence((COLUMNS, by, WORSE), numeric=numeric, otherwise=SAME).startswith("You do not need this")
+    assert sentence((COLUMNS, by, Gain(0.1, significant=False)), numeric=numeric, otherwise=SAME).startswith("Not decided")
     assert sentence(("VICReg", by, WORSE), numeric=numeric, otherwise=SAME).startswith("Use VICReg")

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 from gpssl.evaluation._expectation import Promise, certain_threshold, expect_classes, threshold_on_average
-from gpssl.evaluation._held_out import HeldOutClasses, Labeled, hold_out_classes
+from gpssl.evaluation._held_out import HeldOutClasses, hold_out_classes
 from gpssl.evaluation._selective import risk_coverage_curve
 
 Array = NDArray[np.float64]
@@ -54,8 +54,8 @@ def test_each_row_is_predicted_without_its_label_and_its_group() -> None:
     y = np.where(rng.random(20) < 0.5, "x", "y")[groups]
     X = np.eye(20)[groups]  # tells the group and nothing else
     model = LogisticRegression(C=100.0)
-    together = hold_out_classes(model, Labeled(np.arange(60), X, y, groups), seed=0)
-    alone = hold_out_classes(model, Labeled(np.arange(60), X, y, None), seed=0)
+    together = hold_out_classes(model, X, y, groups=groups)
+    alone = hold_out_classes(model, X, y)
     assert alone.is_wrong.mean() < 0.2
     assert together.is_wrong.mean() > 0.35
 
@@ -63,7 +63,7 @@ def test_each_row_is_predicted_without_its_label_and_its_group() -> None:
 def test_class_with_one_row_counts_as_an_error() -> None:
     X = np.arange(21.0)[:, None]
     y = np.array(["low"] * 10 + ["high"] * 10 + ["other"])
-    found = hold_out_classes(LogisticRegression(), Labeled(np.arange(21), X, y, None), seed=0)
+    found = hold_out_classes(LogisticRegression(), X, y)
     assert found.is_wrong[20]
     assert found.proba[20, list(found.classes).index("other")] == 0.0
 

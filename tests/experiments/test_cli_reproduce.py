@@ -22,7 +22,7 @@ def test_help_says_what_can_be_reproduced() -> None:
 
 
 def test_command_prints_the_tables_and_says_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uci, "METHODS", ("GPSSL-full", "Original"))
+    monkeypatch.setattr(uci, "METHODS", ("GPSSL-full", "columns"))
     output = done("reproduce", "uci", "--quick", "--splits", "1", "--jobs", "1", "--output", tmp_path)
     assert "| GPSSL-full | " in output
     assert f"wrote {tmp_path / 'report.md'}" in output.replace("\n", "")

@@ -12,8 +12,7 @@ from experiments import paper
 from experiments.figures import average_curve
 from experiments.ledger import Record
 from experiments.tables import Scores, fill, paired_tests_table, ranks_table, scores_table, settings_table, table, verdicts_table
-from gpssl.evaluation._selective import risk_coverage_curve
-from gpssl.evaluation._statistics import Estimate, average_ranks, corrected_error, corrected_p_value, holm, paired_p_value
+from gpssl.evaluation import Estimate, average_ranks, corrected_error, corrected_p_value, holm, paired_p_value, risk_coverage_curve
 
 Array = NDArray[np.float64]
 

@@ -16,11 +16,12 @@ from sklearn.metrics import roc_auc_score
 from experiments import circles, decisions, labels, regression, scaling, spatial, temperature, uci
 from experiments.data.tables import load_classification, load_regression
 from experiments.ledger import Task
-from experiments.methods import CIRCLES, HEAD, METHODS, QUICK, TABLES, models
+from experiments.methods import CIRCLES, HEAD, QUICK, TABLES, models
 from experiments.plan import Plan
-from experiments.protocol import by_accuracy, by_likelihood, learn, macro_roc_auc, probabilities_of, score_classification, score_regression
-from experiments.splits import divide, hold_out, pool_table, split_seed, split_table, two_classes_first
+from experiments.protocol import draw_parts, hold_out, learn, pool_table, split_table, two_classes_first
+from gpssl.comparison import METHODS, by_accuracy, by_likelihood, split_seed
 from gpssl.datasets import Table, load_breast_cancer
+from gpssl.evaluation import macro_roc_auc, probabilities_of, score_classification, score_regression
 
 Array = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ def cancer() -> Table:
 
 
 def test_split_has_the_paper_s_shares_and_no_row_twice(cancer: Table) -> None:
-    parts = divide(cancer, seed=3)
+    parts = draw_parts(cancer, seed=3)
     assert [len(part) for part in parts] == [228, 113, 228]
     assert len(np.unique(np.concatenate(parts))) == 569
 
@@ -48,7 +49,7 @@ def test_split_by_group_keeps_the_rows_of_a_group_together() -> None:
     rng = np.random.default_rng(0)
     groups = rng.permutation(np.repeat([f"mouse {i}" for i in range(20)], 6))
     mice = Table("mice", rng.normal(size=(120, 3)), rng.choice(["a", "b"], size=120), ("p", "q", "r"), groups)
-    parts = divide(mice, seed=0, by_group=True)
+    parts = draw_parts(mice, seed=0, by_group=True)
     found = [set(groups[part]) for part in parts]
     assert [len(names) for names in found] == [8, 4, 8]
     assert len(set.union(*found)) == 20
@@ -56,12 +57,17 @@ def test_split_by_group_keeps_the_rows_of_a_group_together() -> None:
     split = split_table(mice, seed=0, by_group=True)
     training, held_out = hold_out(split)
     assert (len(training.y), len(held_out.y)) == (18, 6)  # three mice and one
-    assert split.groups is not None
-    assert len({group for group, row in zip(split.groups, split.labeled.X, strict=True) if (row == held_out.X).all(axis=1).any()}) == 1
+    assert split.labeled.groups is not None
+    assert (
+        len(
+            {group for group, row in zip(split.labeled.groups, split.labeled.rows, strict=True) if (row == held_out.rows).all(axis=1).any()}
+        )
+        == 1
+    )
 
 
 def test_large_tables_are_sampled_anew_for_each_split(cancer: Table) -> None:
-    first, second = (divide(cancer, seed=seed, max_rows=100) for seed in (0, 1))
+    first, second = (draw_parts(cancer, seed=seed, max_rows=100) for seed in (0, 1))
     assert [len(part) for part in first] == [40, 20, 40]
     assert set(np.concatenate(first)) != set(np.concatenate(second))
 
@@ -71,27 +77,27 @@ def test_missing_values_and_scales_come_from_the_unlabeled_rows_only() -> None:
     X = rng.normal(3.0, 2.0, size=(100, 2))
     X[rng.random(100) < 0.2, 0] = np.nan
     source = Table("t", X, np.repeat(["a", "b"], 50), ("p", "q"))
-    parts, split = divide(source, seed=5), split_table(source, seed=5)
+    parts, split = draw_parts(source, seed=5), split_table(source, seed=5)
     train = X[parts.unlabeled]
     mean = np.nanmean(train, axis=0)
     filled = np.where(np.isnan(train), mean, train)
     expected = (np.where(np.isnan(X[parts.test]), mean, X[parts.test]) - filled.mean(axis=0)) / filled.std(axis=0)
-    np.testing.assert_allclose(split.test.X, expected)
+    np.testing.assert_allclose(split.test.rows, expected)
     np.testing.assert_allclose(split.unlabeled.std(axis=0), 1.0)
 
 
 def test_pool_has_labels_for_all_rows_that_train_the_representation(cancer: Table) -> None:
     split = pool_table(cancer, seed=0)
     assert len(split.unlabeled) == len(split.labeled.y) == 341
-    np.testing.assert_array_equal(split.unlabeled, split.labeled.X)
+    np.testing.assert_array_equal(split.unlabeled, split.labeled.rows)
 
 
 def test_four_fifths_of_the_labels_train_and_the_others_choose(cancer: Table) -> None:
     split = split_table(cancer, seed=0)
     training, held_out = hold_out(split)
     assert (len(training.y), len(held_out.y)) == (90, 23)
-    together = np.vstack([training.X, held_out.X])
-    assert len(np.unique(together, axis=0)) == len(np.unique(split.validation.X, axis=0)) == 113
+    together = np.vstack([training.rows, held_out.rows])
+    assert len(np.unique(together, axis=0)) == len(np.unique(split.validation.rows, axis=0)) == 113
 
 
 def test_seeds_differ_between_splits_and_between_seeds() -> None:
@@ -112,10 +118,10 @@ def test_test_rows_touch_neither_training_nor_scaling_nor_selection(method: str,
     two = tuple({"max_iterations": 50, "learning_rate": rate} for rate in (1e-3, 1e-2))
     grids = replace(QUICK, neighborhoods=(5, 20), vicreg=two, wide_vicreg=two, scarf=two, simvae=two)
     answers = []
-    for source in (cancer, _poisoned(cancer, divide(cancer, seed=1).test)):
+    for source in (cancer, _poisoned(cancer, draw_parts(cancer, seed=1).test)):
         split = split_table(source, seed=1)
         (learned,) = learn(models(method, split.unlabeled, grids, split.seed, head=HEAD), split, by_accuracy)
-        answers.append((learned.settings, learned.validation, learned.estimator.predict_proba(split.labeled.X)))
+        answers.append((learned.settings, learned.validation, learned.estimator.predict_proba(split.labeled.rows)))
     assert answers[0][:2] == answers[1][:2]
     np.testing.assert_array_equal(answers[0][2], answers[1][2])
 
@@ -123,24 +129,24 @@ def test_test_rows_touch_neither_training_nor_scaling_nor_selection(method: str,
 def test_one_poisoned_row_among_those_that_train_does_show(cancer: Table) -> None:
     """So that the test above could fail: on the same labeled rows, the predictions change."""
     answers = []
-    large = np.isin(np.arange(569), divide(cancer, seed=1).unlabeled[:1])
+    large = np.isin(np.arange(569), draw_parts(cancer, seed=1).unlabeled[:1])
     for source in (cancer, replace(cancer, X=np.where(large[:, None], 5 * cancer.X, cancer.X))):
         split = split_table(source, seed=1)
         (learned,) = learn(models("GPSSL-mean", split.unlabeled, QUICK, split.seed, head=HEAD), split, by_accuracy)
-        answers.append(learned.estimator.predict_proba(split.labeled.X))
+        answers.append(learned.estimator.predict_proba(split.labeled.rows))
     assert np.abs(answers[0] - answers[1]).max() > 0.01
 
 
 def test_pools_and_tables_for_regression_are_scaled_without_their_test_rows(cancer: Table) -> None:
     sugar = load_regression("diabetes")
-    parts = [divide(source, seed=1).test for source in (cancer, sugar)]
+    parts = [draw_parts(source, seed=1).test for source in (cancer, sugar)]
     poisoned_sugar = replace(sugar, X=sugar.X + 1e6 * np.isin(np.arange(442), parts[1])[:, None])
     pools = [pool_table(source, seed=1) for source in (cancer, _poisoned(cancer, parts[0]))]
     splits = [split_table(source, seed=1) for source in (sugar, poisoned_sugar)]
     for one, other in (pools, splits):
         np.testing.assert_array_equal(one.unlabeled, other.unlabeled)
-        np.testing.assert_array_equal(one.labeled.X, other.labeled.X)
-        assert not np.array_equal(one.test.X, other.test.X)
+        np.testing.assert_array_equal(one.labeled.rows, other.labeled.rows)
+        assert not np.array_equal(one.test.rows, other.test.rows)
 
 
 # Protocol
@@ -152,7 +158,7 @@ def test_best_candidate_on_held_out_labels_is_trained_on_all_labels(cancer: Tabl
     likeliest, most_accurate = learn(candidates, split, by_likelihood, by_accuracy)
     training, held_out = hold_out(split)
     column = np.searchsorted(["benign", "malignant"], held_out.y)
-    probabilities = [candidate.estimator.fit(*training).predict_proba(held_out.X) for candidate in candidates]
+    probabilities = [candidate.estimator.fit(training.rows, training.y).predict_proba(held_out.rows) for candidate in candidates]
     likelihoods = [np.log(proba[np.arange(len(column)), column]).mean() for proba in probabilities]
     accuracies = [(proba.argmax(axis=1) == column).mean() for proba in probabilities]
     assert likeliest.settings == candidates[int(np.argmax(likelihoods))].settings
@@ -225,7 +231,7 @@ def test_two_labels_are_of_two_classes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("experiment", "method"), [(labels, "GPSSL-full, τ = 1"), (temperature, "prior"), (decisions, "GP-prior"), (scaling, "GP-prior")]
+    ("experiment", "method"), [(labels, "GPSSL-full, τ = 1"), (temperature, "prior"), (decisions, "GP prior"), (scaling, "GP prior")]
 )
 def test_pieces_can_be_written_and_told_apart(experiment: Any, method: str) -> None:
     names = {task.method for task in experiment.tasks(SMALL)}
@@ -255,14 +261,14 @@ def test_pieces_on_tables_with_rare_classes_missing_values_and_groups(experiment
 def test_mice_are_not_split_up() -> None:
     source = load_classification("mice_protein")
     assert source.groups is not None
-    parts = divide(source, split_seed(0, 0), by_group=True)
+    parts = draw_parts(source, split_seed(0, 0), by_group=True)
     mice = [set(source.groups[part]) for part in parts]
     assert sum(map(len, mice)) == len(set.union(*mice)) == 72
 
 
 @pytest.mark.parametrize("experiment", [circles, uci, regression, labels, temperature, scaling, decisions, spatial])
 def test_every_comparison_has_the_prior(experiment: Any) -> None:
-    assert {"GP-prior", "prior"} & {task.method for task in experiment.tasks(Plan())}
+    assert {"GP prior", "prior"} & {task.method for task in experiment.tasks(Plan())}
 
 
 def test_unknown_table_gets_a_sentence() -> None:

@@ -13,9 +13,9 @@ from experiments import kinds, neighbors
 from experiments.data.examples import Examples
 from experiments.data.tables import load_classification
 from experiments.figures import lines_of, lines_table, plot_lines
-from experiments.kernel_methods import COSTS, Budget, KernelMachine
-from experiments.kind_methods import split_letters
+from experiments.kind_methods import COSTS, KernelMachine, split_letters
 from experiments.ledger import Record, Task
+from experiments.methods import Budget
 from experiments.plan import Plan
 from experiments.reproduce import Failure, reproduce, run_one
 from gpssl.kernels import NeighborRBF
@@ -81,9 +81,9 @@ def test_every_gpssl_has_its_prior_and_every_kind_a_mean() -> None:
     for kind in kinds.KINDS.values():
         names = {re.sub(r"^GPSSL-full, (?!τ)", "", method) for method in kind.methods if re.match(r"GPSSL-full, (?!τ)", method)}
         assert names
-        assert {f"GP-prior, {name}" for name in names} <= set(kind.methods)
+        assert {f"GP prior, {name}" for name in names} <= set(kind.methods)
         assert any(method.startswith("GPSSL-mean") for method in kind.methods)
-    assert "GP-prior, diffusion" in neighbors.METHODS
+    assert "GP prior, diffusion" in neighbors.METHODS
 
 
 def test_letters_become_columns() -> None:
@@ -134,7 +134,7 @@ def test_quick_run_fills_tables_and_draws_pictures(name: str, tmp_path: Path, mo
 def test_selection_needs_labels_to_choose_by() -> None:
     assert list(piece("neighbors", "wine", neighbors.SELECTED)["accuracy"]) == ["20"]
     assert list(piece("neighbors", "wine", "label spreading")["accuracy"]) == ["5", "10", "20"]
-    whole = neighbors.run(Task("wine", 0, "Original"), Plan(splits=1))
+    whole = neighbors.run(Task("wine", 0, "columns"), Plan(splits=1))
     assert list(whole["accuracy"]) == ["5", "10", "20", "30", "50", "100"]  # there are 107 training rows
 
 

@@ -52,7 +52,7 @@ def test_line_that_was_cut_off_is_no_record_and_spoils_no_other(n_bytes: int, tm
     assert [record["method"] for record in ledger.records()] == ["m", "next"]
 
 
-FEW = ("Original", "kernel PCA", "VICReg", "GPSSL-mean", "GPSSL-full", "GP-prior")
+FEW = ("columns", "kernel PCA", "VICReg", "GPSSL-mean", "GPSSL-full", "GP prior")
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ from experiments import reproduce, uci
 from experiments.ledger import Ledger
 from experiments.plan import Plan
 
-uci.METHODS = ("Original", "kernel PCA", "GPSSL-full", "GP-prior")
+uci.METHODS = ("columns", "kernel PCA", "GPSSL-full", "GP prior")
 folder, kill_after = Path(sys.argv[1]), int(sys.argv[2])
 append, n_written = Ledger.append, 0
 
@@ -135,7 +135,7 @@ def test_piece_that_fails_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(task: Task, _plan: Plan) -> Record:
-        if task.method == "GP-prior":
+        if task.method == "GP prior":
             raise ArithmeticError("no")
         return {"scores": {"accuracy": float("nan") if task.method == "PCA" else 0.5}}
 
@@ -156,7 +156,7 @@ def test_warnings_go_into_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyP
     reproduce.run_all("uci", uci.tasks(SMALL), SMALL, Ledger(tmp_path / "uci.jsonl", {}), 1)
     assert "uci: 1 of 11 pieces came with warnings" in capsys.readouterr().err
     said = {record["method"]: record["warnings"] for record in Ledger(tmp_path / "uci.jsonl", {}).records()}
-    assert (said["PCA"], said["Original"]) == (["not sure"], [])
+    assert (said["PCA"], said["columns"]) == (["not sure"], [])
 
 
 def test_what_a_user_has_to_mend_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_report_forgets_tables_of_another_run_and_keeps_those_of_other_experimen
     text = report.read_text()
     assert text.startswith("Text.\n<!-- decisions old -->\nNot run.\n<!-- end of decisions old -->\n<!-- labels x -->\n2\n")
     assert "Printed by `gpssl reproduce decisions --quick --splits 1 --seed 0`" in text
-    assert "| GP-prior " in text
+    assert "| GP prior " in text
 
 
 def test_of_several_experiments_those_without_the_table_are_left_out(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from experiments import spatial
 from experiments.ledger import Record, Task
 from experiments.plan import Plan
 from experiments.slices import labeled_section, simulated_slice
-from experiments.splits import split_seed
+from gpssl.comparison import split_seed
 from gpssl.spatial import spatial_blocks
 
 QUICK = Plan(splits=1, quick=True)
-FEW = ("Original", "kernel PCA", "GPSSL-full", "GP-prior", "GPSSL-full, modalities", "GP-prior, modalities")
+FEW = ("columns", "kernel PCA", "GPSSL-full", "GP prior", "GPSSL-full, modalities", "GP prior, modalities")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_found_labels_may_be_wrong_and_mostly_are_right() -> None:
 def test_type_that_dominates_nowhere_is_a_class_all_the_same() -> None:
     problem = simulated_slice(2, QUICK, made_up=True, found=True)
     assert len(np.unique(problem.types)) < len(problem.classes) == 4
-    record = spatial.run(Task("made_up_found", 2, "Original"), QUICK)
+    record = spatial.run(Task("made_up_found", 2, "columns"), QUICK)
     assert 0.3 < record["scores"]["accuracy"] <= 1
 
 

@@ -1,8 +1,51 @@
-"""GPSSL beside other methods: rivals, splits, the choice of settings, and what to recommend."""
+"""GPSSL beside other methods: rivals, splits, the choice of settings, and what to recommend.
 
-from ._compare import Comparison, compare
+`compare` does all of it on a table. The parts are for comparisons of your own: `METHODS` are given a `Contest` and return candidates, of
+which `choose` takes the best on held-out labels.
+"""
+
+from ._choice import Choice, Criterion, Validation, by_accuracy, by_likelihood, choose
+from ._compare import Comparison, Difference, compare
+from ._recommendation import recommend
+from ._rivals import (
+    COLUMNS,
+    FULL,
+    MEAN,
+    METHODS,
+    N_COMPONENTS,
+    N_DRAWS,
+    PRIOR,
+    SUPERVISED,
+    Candidate,
+    Contest,
+    Grids,
+    vicreg_settings,
+)
+from ._splits import divide, split_seed
 
 __all__ = [
+    "COLUMNS",
+    "FULL",
+    "MEAN",
+    "METHODS",
+    "N_COMPONENTS",
+    "N_DRAWS",
+    "PRIOR",
+    "SUPERVISED",
+    "Candidate",
+    "Choice",
     "Comparison",
+    "Contest",
+    "Criterion",
+    "Difference",
+    "Grids",
+    "Validation",
+    "by_accuracy",
+    "by_likelihood",
+    "choose",
     "compare",
+    "divide",
+    "recommend",
+    "split_seed",
+    "vicreg_settings",
 ]

@@ -10,28 +10,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-
-from experiments.methods import Model
-from experiments.protocol import probabilities_of, score_classification, score_regression
-from experiments.splits import split_seed
+from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime.progress import Progress
 from ..data._labels import Target
 from ..evaluation._expectation import check_labels
 from ..evaluation._held_out import Labeled
+from ..evaluation._scores import probabilities_of, score_classification, score_regression
 from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
-from ..workflows._settings import Settings, noting
+from ..workflows._settings import RESIDUAL_TOLERANCE, Settings, noting
 from ..workflows._subject import Subject
+from ._choice import choose_or_default
 from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend
-from ._rivals import FULL, RAW, RIVALS, Rows
-from ._splits import MAX_ROWS, at_most, can_train, choose, divide, take
+from ._rivals import COLUMNS, FULL, RIVALS, Candidate, Contest, Grids, numbers_from
+from ._splits import MAX_ROWS, at_most, can_train, divide, split_seed
 
 Array = NDArray[np.float64]
 
 TEST_SHARE = 0.3
 N_COMPONENTS = {"table": 5, "tissue": 10}
 """As `gpssl embed` and `gpssl label` have them."""
-NEEDED = (RAW, FULL)
+NEEDED = (COLUMNS, FULL)
 """Without these there is no comparison; others that cannot be run are left out."""
 
 
@@ -82,7 +81,7 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
         rows, labeled = at_most(subject, subject.labeled(), max_rows, settings.seed)
         of_kind = replace(settings, n_components=settings.n_components or N_COMPONENTS[subject.kind])
         splits = _splits(labeled, target, n_splits, settings.seed)
-        candidates, left_out = _candidates(Rows(rows, kernel, of_kind, target.kind == "number"))
+        candidates, left_out = _candidates(contest_on(rows, kernel, of_kind, regression=target.kind == "number"))
         records = _run(candidates, labeled, target, splits, left_out)
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
@@ -106,14 +105,29 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
     )
 
 
-def _candidates(rows: Rows) -> tuple[dict[str, list[Model]], dict[str, str]]:
+def contest_on(rows: Any, kernel: Kernel, settings: Settings, *, regression: bool) -> Contest:
+    """Return what all methods are given on a person's table: mixed columns, gaps and all."""
+    return Contest(
+        rows,
+        [({}, kernel)],
+        grids=Grids(n_draws=settings.n_draws),
+        n_components=settings.n_components or N_COMPONENTS["table"],
+        residual_tolerance=RESIDUAL_TOLERANCE,
+        max_inducing=settings.max_inducing,
+        regression=regression,
+        encoder=numbers_from(rows),
+        seed=settings.seed,
+    )
+
+
+def _candidates(contest: Contest) -> tuple[dict[str, list[Candidate]], dict[str, str]]:
     """Representations of all rows, by each method; and which could not be had."""
-    found: dict[str, list[Model]] = {}
+    found: dict[str, list[Candidate]] = {}
     left_out: dict[str, str] = {}
     progress = Progress("representations", len(RIVALS), unit="methods")
     for method, build in RIVALS.items():
         try:
-            found[method] = build(rows)
+            found[method] = build(contest)
         except (ImportError, ValueError) as error:
             if method in NEEDED:
                 raise
@@ -129,7 +143,7 @@ class _Record(NamedTuple):
 
 
 def _run(
-    candidates: Mapping[str, list[Model]], labeled: Labeled, target: Target, splits: list[_Split], left_out: dict[str, str]
+    candidates: Mapping[str, list[Candidate]], labeled: Labeled, target: Target, splits: list[_Split], left_out: dict[str, str]
 ) -> dict[str, _Record]:
     """All methods on all splits. Those that cannot learn from these labels are added to `left_out`, with the reason."""
     records: dict[str, _Record] = {}
@@ -145,19 +159,19 @@ def _run(
     return records
 
 
-def _run_one(models: list[Model], labeled: Labeled, target: Target, splits: list[_Split], progress: Progress) -> _Record:
+def _run_one(models: list[Candidate], labeled: Labeled, target: Target, splits: list[_Split], progress: Progress) -> _Record:
     classes = np.unique(labeled.y)
     scores, chosen = [], Counter[str]()
     for split in splits:
-        training, test = (take(labeled, rows) for rows in (split.training, split.test))
-        model = choose(models, labeled, split.training, split.seed, regression=target.kind == "number")
+        training, test = labeled.take(split.training), labeled.take(split.test)
+        model = choose_or_default(models, training, split.seed, regression=target.kind == "number")
         if len(models) > 1:
             chosen[_text(model.settings)] += 1
-        fitted = clone(model.estimator).fit(*training)
+        fitted = clone(model.estimator).fit(training.rows, training.y)
         if target.kind == "number":
-            scores.append(score_regression(test.y, fitted, test.X))
+            scores.append(score_regression(test.y, fitted, test.rows))
         else:
-            scores.append(score_classification(test.y, probabilities_of(fitted, test.X, classes), classes))
+            scores.append(score_classification(test.y, probabilities_of(fitted, test.rows, classes), classes))
         progress.advance(1)
     return _Record(scores, dict(chosen.most_common()))
 
@@ -165,7 +179,7 @@ def _run_one(models: list[Model], labeled: Labeled, target: Target, splits: list
 def _splits(labeled: Labeled, target: Target, n_splits: int, seed: int) -> list[_Split]:
     seeds = [split_seed(seed, number) for number in range(n_splits)]
     numeric = target.kind == "number"
-    parts = [divide(labeled, TEST_SHARE, np.random.default_rng(s), stratify=not numeric) for s in seeds]
+    parts = [divide(labeled.y, labeled.groups, TEST_SHARE, np.random.default_rng(s).permutation, stratify=not numeric) for s in seeds]
     if any(len(test) == 0 or not can_train(labeled.y[training], regression=numeric) for training, test in parts):
         raise ValueError(
             f"{len(labeled.y)} labels are too few to compare on: each split trains on some and judges by others. Label more rows"

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate
 from ..workflows._choices import Alike
-from ._rivals import FULL, MEAN, PRIOR, RAW
+from ._rivals import COLUMNS, FULL, MEAN, PRIOR
 
 SIGNIFICANT = 0.05
 FEW_SPLITS = 10
@@ -62,16 +62,16 @@ def recommend(scores: Estimates, differences: Differences, basis: Basis, *, nume
     verdicts = {method: _significant(differences[method], deciding) for method in differences}
     best = _best_of_the_better(scores, verdicts, deciding)
     if best is not None:
-        gain = f"{_versus(scores, best, FULL, verdicts[best].score)}; the columns themselves {_mean(scores, RAW, verdicts[best].score)}"
+        gain = f"{_versus(scores, best, FULL, verdicts[best].score)}; the columns {_mean(scores, COLUMNS, verdicts[best].score)}"
         return f"Use {best}: it is significantly better than GPSSL-full here ({gain})."
-    if verdicts[RAW].sign > 0:
+    if verdicts[COLUMNS].sign > 0:
         return _worth_it(scores, verdicts, alike)
-    if verdicts[RAW].sign < 0:
-        return _not_needed("are significantly better than", _versus(scores, RAW, FULL, verdicts[RAW].score))
-    leaning = _leaning(differences[RAW], deciding)
+    if verdicts[COLUMNS].sign < 0:
+        return _not_needed("are significantly better than", _versus(scores, COLUMNS, FULL, verdicts[COLUMNS].score))
+    leaning = _leaning(differences[COLUMNS], deciding)
     if leaning.sign > 0:
-        return _not_decided(basis, _versus(scores, FULL, RAW, leaning.score))
-    return _not_needed("cannot be told from", _versus(scores, RAW, FULL, leaning.score))
+        return _not_decided(basis, _versus(scores, FULL, COLUMNS, leaning.score))
+    return _not_needed("cannot be told from", _versus(scores, COLUMNS, FULL, leaning.score))
 
 
 def _significant(differences: Mapping[str, HasDifference], deciding: tuple[str, ...]) -> _Verdict:
@@ -95,21 +95,21 @@ def _gain(difference: HasDifference, name: str) -> float:
 
 
 def _best_of_the_better(scores: Estimates, verdicts: Mapping[str, _Verdict], deciding: tuple[str, ...]) -> str | None:
-    """Of those that beat GPSSL-full by the first score by which any does, the best; None where the columns themselves are no worse."""
+    """Of those that beat GPSSL-full by the first score by which any does, the best; None where the columns are no worse."""
     for name in deciding:
         better = [method for method, verdict in verdicts.items() if verdict == (-1, name)]
         if not better:
             continue
-        rivals = better if verdicts[RAW].sign > 0 else [RAW, *(method for method in better if method != RAW)]
+        rivals = better if verdicts[COLUMNS].sign > 0 else [COLUMNS, *(method for method in better if method != COLUMNS)]
         sign = 1 if HIGHER_IS_BETTER[name] else -1
         best = max(rivals, key=lambda method: sign * scores[method][name].mean)
-        return None if best == RAW else best
+        return None if best == COLUMNS else best
     return None
 
 
 def _worth_it(scores: Estimates, verdicts: Mapping[str, _Verdict], alike: Alike) -> str:
-    """What GPSSL-full gains over the columns themselves, and what of that others have too. A method that was left out says nothing."""
-    text = f"Use GPSSL-full: it is significantly better than the columns themselves ({_versus(scores, FULL, RAW, verdicts[RAW].score)})"
+    """What GPSSL-full gains over the columns, and what of that others have too. A method that was left out says nothing."""
+    text = f"Use GPSSL-full: it is significantly better than the columns ({_versus(scores, FULL, COLUMNS, verdicts[COLUMNS].score)})"
     prior, mean = verdicts.get(PRIOR), verdicts.get(MEAN)
     if prior is not None and prior.sign == 0:
         return (
@@ -123,12 +123,12 @@ def _worth_it(scores: Estimates, verdicts: Mapping[str, _Verdict], alike: Alike)
 
 
 def _not_needed(ground: str, versus: str) -> str:
-    return f"You do not need this: the columns themselves {ground} GPSSL-full here ({versus})."
+    return f"You do not need this: the columns {ground} GPSSL-full here ({versus})."
 
 
 def _not_decided(basis: Basis, versus: str) -> str:
     advice = "use more splits, --splits 20" if basis.n_splits < FEW_SPLITS else "label more rows"
-    ground = f"{basis.n_splits} splits of {basis.n_labeled:,} labels do not show whether GPSSL-full is better than the columns themselves"
+    ground = f"{basis.n_splits} splits of {basis.n_labeled:,} labels do not show whether GPSSL-full is better than the columns"
     return f"Not decided: {ground} ({versus}); {advice}."
 
 

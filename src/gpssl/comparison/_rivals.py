@@ -1,15 +1,17 @@
-"""The methods of the paper's comparison, on the rows of a person's own table: mixed columns, gaps and all."""
+"""The methods that are compared, each with the settings that it may choose from: same rows, same heads, same rules for all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from itertools import product
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.impute import SimpleImputer
@@ -17,57 +19,134 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from experiments.methods import TABLES, Model
-
 from ..baselines._gp_prior import GPPrior
 from ..baselines._kernel_pca import KernelPCA
+from ..baselines._scarf import SCARF
+from ..baselines._simvae import SimVAE
+from ..baselines._supervised import SupervisedGPClassifier, SupervisedGPRegressor
 from ..baselines._vicreg import VICReg
 from ..downstream._classifier import MarginalizedClassifier
 from ..downstream._regressor import MarginalizedRegressor
 from ..estimator import GPSSL
-from ..workflows._settings import RESIDUAL_TOLERANCE, Settings
+from ..kernels._protocol import DataDependentKernel
+from ..kernels.vectors import NeighborRBF
 
-TEMPERATURES = ("auto", 0.1, 1.0)
+N_COMPONENTS = 5
+"""The paper's J."""
+N_DRAWS = 100
+"""The paper's number of drawn representations."""
+
 MANY_COLUMNS = 100
 """Beyond this, a posterior over the weights of all columns takes long, and cross-validation chooses the penalty."""
 MOST_LEVELS = 50
-"""Of a category that get a column of their own, the most frequent ones."""
+"""How many levels of a category, the most frequent ones, get a column of their own."""
 MOST_FOLDS, MAX_ITERATIONS = 3, 2000
-"""Of logistic regression."""
+"""Limits of logistic regression with a cross-validated penalty."""
 
-RAW, FULL, MEAN, PRIOR = "columns themselves", "GPSSL-full", "GPSSL-mean", "GP prior"
+COLUMNS, MEAN, FULL, PRIOR, SUPERVISED = "columns", "GPSSL-mean", "GPSSL-full", "GP prior", "supervised GP"
+
+
+def vicreg_settings(weights: Sequence[float], noises: Sequence[float]) -> list[dict[str, Any]]:
+    """Return the grid of the paper's appendix A: c_I = c_V, the noise of the positive pairs, and the later learning rate.
+
+    The learning rate is that after the first 20 iterations.
+    """
+    rates = (0.00001, 0.00005, 0.0001, 0.0005)
+    return [
+        {"invariance_weight": weight, "variance_weight": weight, "noise": noise, "learning_rate": rate}
+        for weight, noise, rate in product(weights, noises, rates)
+    ]
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows that representations are learned from, and a kernel for them."""
+class Grids:
+    """The settings that methods choose from. Kernels and VICReg: the paper's appendix A; the others have about as many."""
 
-    rows: Any
-    kernel: Kernel
-    settings: Settings
-    regression: bool
+    neighborhoods: Sequence[float] = (5, 10, 20)
+    temperatures: Sequence[float | Literal["auto"]] = ("auto", 0.1, 1.0)
+    vicreg: Sequence[dict[str, Any]] = field(default_factory=lambda: vicreg_settings((25.0, 50.0), (0.1, 0.25, 0.5)))
+    wide_vicreg: Sequence[dict[str, Any]] = tuple(
+        {"noise": noise, "learning_rate": rate, "max_iterations": 1000} for noise in (0.1, 0.25) for rate in (5e-4, 5e-3)
+    )
+    scarf: Sequence[dict[str, Any]] = tuple({"corruption": c, "learning_rate": rate} for c in (0.3, 0.6) for rate in (1e-3, 1e-2))
+    simvae: Sequence[dict[str, Any]] = tuple({"noise": r, "learning_rate": rate} for r in (0.1, 0.25, 0.5) for rate in (1e-3, 1e-2))
+    n_draws: int = N_DRAWS
+    per_column: bool = True
+    """Whether kernels measure distances in units of each column's standard deviation."""
 
     @property
-    def n_components(self) -> int:
-        """J."""
-        return self.settings.n_components or 5
+    def kernels(self) -> list[tuple[dict[str, Any], Kernel]]:
+        """The settings and the kernel of each neighborhood."""
+        return [({"neighborhood": k}, NeighborRBF(k, per_column=self.per_column)) for k in self.neighborhoods]
+
+
+class Candidate(NamedTuple):
+    """A setting of a method: a model with `fit` and predictions, its representation fitted and its heads not yet trained."""
+
+    settings: dict[str, Any]
+    """The settings by name, as they are told and recorded."""
+    estimator: Any
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What all methods are given alike: unlabeled rows, kernels for them, settings to choose from, and the head."""
+
+    rows: Any
+    """The rows that representations are learned from: an array, a data frame, or whatever the kernels take."""
+    kernels: Sequence[tuple[dict[str, Any], Kernel]]
+    """Kernels to choose from, each with the settings that it stands for."""
+    grids: Grids = field(default_factory=Grids)
+    n_components: int = N_COMPONENTS
+    residual_tolerance: float = 1e-4
+    max_inducing: int = 512
+    regression: bool = False
+    head: Any = None
+    """None is the default head of the marginalized classifier or regressor."""
+    encoder: Any = None
+    """Steps that make numbers of the rows, for methods without a kernel; None where the rows are numbers of comparable size already."""
+    seed: int = 0
 
     @cached_property
-    def posteriors(self) -> dict[Any, GPSSL]:
-        """GPSSL at each temperature, after one pass over the rows: its mean and its draws are of the same functions."""
-        base = GPSSL(
-            self.n_components,
-            kernel=self.kernel,
-            residual_tolerance=RESIDUAL_TOLERANCE,
-            max_inducing=self.settings.max_inducing,
-            random_state=self.settings.seed,
-        ).partial_fit(self.rows)
-        return {value: base.refit(temperature=value) for value in TEMPERATURES}
+    def posteriors(self) -> list[tuple[dict[str, Any], GPSSL]]:
+        """GPSSL with each kernel and at each temperature, after one pass over the rows for each kernel.
 
-    def model(self, settings: dict[str, Any], representation: Any, *, n_draws: int | None, head: Any = None) -> Model:
-        """Heads still to be trained, on a representation that is fitted."""
+        They are kept, so that GPSSL-mean and GPSSL-full are of the same functions.
+        """
+        found = []
+        for settings, kernel in self.kernels:
+            base = GPSSL(
+                self.n_components,
+                kernel=kernel,
+                residual_tolerance=self.residual_tolerance,
+                max_inducing=self.max_inducing,
+                random_state=self.seed,
+            ).partial_fit(self.rows)
+            found += [({**settings, "temperature": value}, base.refit(temperature=value)) for value in self.grids.temperatures]
+        return found
+
+    @cached_property
+    def fitted_encoder(self) -> Any:
+        """The encoder after a look at the rows; None where there is none."""
+        return None if self.encoder is None else self.encoder.fit(self.rows)
+
+    @cached_property
+    def numbers(self) -> Any:
+        """The rows as numbers. [n, D]"""
+        return self.rows if self.fitted_encoder is None else self.fitted_encoder.transform(self.rows)
+
+    def of_numbers(self, representation: Any) -> Any:
+        """Return a representation of rows from one of their numbers."""
+        return representation if self.fitted_encoder is None else make_pipeline(self.fitted_encoder, representation)
+
+    def candidate(self, settings: dict[str, Any], representation: Any, *, n_draws: int | None = None, head: Any = None) -> Candidate:
+        """Return heads still to be trained, on a representation that is fitted.
+
+        Predictions are averaged over `n_draws` functions; None uses the mean, or the only representation that there is.
+        """
         kind = MarginalizedRegressor if self.regression else MarginalizedClassifier
-        return Model(settings, kind(FrozenEstimator(representation), head, n_draws=n_draws, random_state=self.settings.seed))
+        head = self.head if head is None else head
+        return Candidate(dict(settings), kind(FrozenEstimator(representation), head, n_draws=n_draws, random_state=self.seed))
 
 
 class PenalizedLogisticRegression(ClassifierMixin, BaseEstimator):
@@ -77,7 +156,7 @@ class PenalizedLogisticRegression(ClassifierMixin, BaseEstimator):
     """
 
     def fit(self, X: Any, y: Any) -> PenalizedLogisticRegression:
-        """Train."""
+        """Choose the penalty and train with it on all rows."""
         n_folds = min(MOST_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
         if n_folds < 2:
             self.model_ = LogisticRegression(max_iter=MAX_ITERATIONS).fit(X, y)
@@ -88,63 +167,120 @@ class PenalizedLogisticRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """Probability of each class. [n, K]"""
+        """Return the probability of each class. [n, K]"""
         return self.model_.predict_proba(X)
 
 
-def _raw(rows: Rows) -> list[Model]:
-    encoder = numbers_from(rows.rows).fit(rows.rows)
-    n_columns = encoder.transform(rows.rows[:1]).shape[1]
-    head = PenalizedLogisticRegression() if n_columns > MANY_COLUMNS and not rows.regression else None
-    return [rows.model({}, encoder, n_draws=None, head=head)]
+def _columns(contest: Contest) -> list[Candidate]:
+    """Many columns need a penalty that suits them, unless the contest prescribes a head."""
+    many = contest.head is None and not contest.regression and contest.numbers.shape[1] > MANY_COLUMNS
+    encoder = FunctionTransformer().fit(contest.rows) if contest.fitted_encoder is None else contest.fitted_encoder
+    return [contest.candidate({}, encoder, head=PenalizedLogisticRegression() if many else None)]
 
 
-def _kernel_pca(rows: Rows) -> list[Model]:
-    components = KernelPCA(rows.n_components, kernel=rows.kernel, random_state=rows.settings.seed).fit(rows.rows)
-    return [rows.model({}, components, n_draws=None)]
+def _pca(contest: Contest) -> list[Candidate]:
+    X = contest.numbers
+    components = PCA(min(contest.n_components, X.shape[1]), random_state=contest.seed).fit(X)
+    return [contest.candidate({}, contest.of_numbers(components))]
 
 
-def _vicreg(rows: Rows) -> list[Model]:
-    """With the paper's grid of settings."""
-    encoder = numbers_from(rows.rows).fit(rows.rows)
-    networks = VICReg(rows.n_components, random_state=rows.settings.seed).fit_grid(encoder.transform(rows.rows), TABLES.vicreg)
+def _kernel_pca(contest: Contest) -> list[Candidate]:
     return [
-        rows.model(dict(settings), make_pipeline(encoder, network), n_draws=None)
-        for settings, network in zip(TABLES.vicreg, networks, strict=True)
+        contest.candidate(settings, KernelPCA(contest.n_components, kernel=kernel, random_state=contest.seed).fit(contest.rows))
+        for settings, kernel in contest.kernels
     ]
 
 
-def _gp_prior(rows: Rows) -> list[Model]:
-    seed, limit = rows.settings.seed, rows.settings.max_inducing
-    prior = GPPrior(rows.n_components, kernel=rows.kernel, residual_tolerance=RESIDUAL_TOLERANCE, max_inducing=limit, random_state=seed)
-    return [rows.model({}, prior.fit(rows.rows), n_draws=rows.settings.n_draws)]
+def _networks(contest: Contest, network: Any, grid: Sequence[dict[str, Any]]) -> list[Candidate]:
+    """Return one network for each of these settings."""
+    fitted = network.fit_grid(contest.numbers, grid)
+    return [contest.candidate(settings, contest.of_numbers(model)) for settings, model in zip(grid, fitted, strict=True)]
 
 
-def _gpssl(rows: Rows, n_draws: int | None) -> list[Model]:
-    return [rows.model({"temperature": value}, posterior, n_draws=n_draws) for value, posterior in rows.posteriors.items()]
+def _vicreg(contest: Contest) -> list[Candidate]:
+    return _networks(contest, VICReg(contest.n_components, random_state=contest.seed), contest.grids.vicreg)
 
 
-def _gpssl_mean(rows: Rows) -> list[Model]:
-    return _gpssl(rows, None)
+def _wide_vicreg(contest: Contest) -> list[Candidate]:
+    """Return VICReg with hidden layers as wide as those of the other networks here: the paper's of 10 and 5 units are narrow."""
+    network = VICReg(contest.n_components, hidden_units=64, expander_units=64, random_state=contest.seed)
+    return _networks(contest, network, contest.grids.wide_vicreg)
 
 
-def _gpssl_full(rows: Rows) -> list[Model]:
-    return _gpssl(rows, rows.settings.n_draws)
+def _scarf(contest: Contest) -> list[Candidate]:
+    return _networks(contest, SCARF(contest.n_components, random_state=contest.seed), contest.grids.scarf)
 
 
-RIVALS: dict[str, Callable[[Rows], list[Model]]] = {
-    RAW: _raw,
-    "kernel PCA": _kernel_pca,
+def _simvae(contest: Contest) -> list[Candidate]:
+    """Return SimVAE with its posterior and without: the validation rows choose."""
+    grid = contest.grids.simvae
+    fitted = SimVAE(contest.n_components, random_state=contest.seed).fit_grid(contest.numbers, grid)
+    return [
+        contest.candidate({**settings, "draws": n_draws}, contest.of_numbers(model), n_draws=n_draws)
+        for settings, model in zip(grid, fitted, strict=True)
+        for n_draws in (None, contest.grids.n_draws)
+    ]
+
+
+def _gpssl_mean(contest: Contest) -> list[Candidate]:
+    return [contest.candidate(settings, posterior) for settings, posterior in contest.posteriors]
+
+
+def _gpssl_full(contest: Contest) -> list[Candidate]:
+    return [contest.candidate(settings, posterior, n_draws=contest.grids.n_draws) for settings, posterior in contest.posteriors]
+
+
+def _gp_prior(contest: Contest) -> list[Candidate]:
+    found = []
+    for settings, kernel in contest.kernels:
+        prior = GPPrior(
+            contest.n_components,
+            kernel=kernel,
+            residual_tolerance=contest.residual_tolerance,
+            max_inducing=contest.max_inducing,
+            random_state=contest.seed,
+        ).fit(contest.rows)
+        found.append(contest.candidate(settings, prior, n_draws=contest.grids.n_draws))
+    return found
+
+
+def _supervised(contest: Contest) -> list[Candidate]:
+    """Return a Gaussian process on the labels; a kernel that depends on rows learns its lengthscale from the unlabeled ones."""
+    make = SupervisedGPRegressor if contest.regression else SupervisedGPClassifier
+    return [Candidate(settings, make(_resolved(kernel, contest.rows), random_state=contest.seed)) for settings, kernel in contest.kernels]
+
+
+def _resolved(kernel: Any, rows: Any) -> Kernel:
+    return kernel.resolve(rows, seed=0) if isinstance(kernel, DataDependentKernel) else kernel
+
+
+METHODS: dict[str, Callable[[Contest], list[Candidate]]] = {
+    COLUMNS: _columns,
+    "PCA": _pca,
     "VICReg": _vicreg,
-    PRIOR: _gp_prior,
+    "VICReg-wide": _wide_vicreg,
+    "SCARF": _scarf,
+    "SimVAE": _simvae,
+    "kernel PCA": _kernel_pca,
     MEAN: _gpssl_mean,
     FULL: _gpssl_full,
+    PRIOR: _gp_prior,
+    SUPERVISED: _supervised,
 }
-"""Each gives its candidates, of which labels choose; the first is the default."""
+"""All methods by name. Each returns its candidates, of which labels choose; the first is the default.
+
+The supervised GP, with the same kernel, is what heads on many draws from the prior approach.
+"""
+
+RIVALS = {method: METHODS[method] for method in (COLUMNS, "kernel PCA", "VICReg", PRIOR, MEAN, FULL)}
+"""The methods that `compare` and the report run on a person's table, in this order."""
 
 
 def numbers_from(rows: Any) -> Any:
-    """Steps that make columns of comparable size: a column for each category; means in the place of gaps, and a column that tells them."""
+    """Return steps that make columns of comparable size: a column for each category, means in the place of gaps.
+
+    Columns with gaps get a further column that marks them.
+    """
     scaled = make_pipeline(SimpleImputer(keep_empty_features=True, add_indicator=True), StandardScaler())
     if not hasattr(rows, "columns"):
         return scaled
@@ -160,7 +296,7 @@ def numbers_from(rows: Any) -> Any:
 
 
 def _seconds(dates: Any) -> Any:
-    """Since 1970, NaN where there is none."""
+    """Return seconds since 1970, NaN where there is no date."""
     from ..data._encoding import encode_table
 
     return encode_table(dates)

@@ -3,7 +3,6 @@
 from ._calibration import (
     ReliabilityCurve,
     brier_score,
-    check_probabilities,
     continuous_ranked_probability_score,
     expected_calibration_error,
     interval_coverage,
@@ -13,6 +12,9 @@ from ._calibration import (
     reliability_curve,
     root_mean_squared_error,
 )
+from ._expectation import Expectation, Promise, expect
+from ._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
+from ._scores import macro_roc_auc, probabilities_of, score_classification, score_regression
 from ._selective import (
     Interval,
     RiskCoverageCurve,
@@ -26,11 +28,25 @@ from ._selective import (
     risk_coverage_curve,
     risk_coverage_curve_from_losses,
 )
-from ._statistics import Estimate, average_ranks, corrected_error, corrected_p_value, holm, paired_p_value
+from ._statistics import (
+    HIGHER_IS_BETTER,
+    Estimate,
+    average_ranks,
+    corrected_error,
+    corrected_p_value,
+    holm,
+    paired_p_value,
+)
 
 __all__ = [
+    "HIGHER_IS_BETTER",
     "Estimate",
+    "Expectation",
+    "HeldOutClasses",
+    "HeldOutNumbers",
     "Interval",
+    "Labeled",
+    "Promise",
     "ReliabilityCurve",
     "RiskCoverageCurve",
     "augrc",
@@ -40,21 +56,27 @@ __all__ = [
     "average_ranks",
     "bootstrap_interval",
     "brier_score",
-    "check_probabilities",
     "continuous_ranked_probability_score",
     "corrected_error",
     "corrected_p_value",
+    "expect",
     "expected_calibration_error",
+    "hold_out_classes",
+    "hold_out_numbers",
     "holm",
     "interval_coverage",
     "log_density",
     "log_loss",
+    "macro_roc_auc",
     "negative_log_likelihood",
     "paired_p_value",
     "predict_or_abstain",
+    "probabilities_of",
     "reliability_curve",
     "risk_controlled_threshold",
     "risk_coverage_curve",
     "risk_coverage_curve_from_losses",
     "root_mean_squared_error",
+    "score_classification",
+    "score_regression",
 ]

@@ -25,6 +25,9 @@ Array = NDArray[np.float64]
 PROBABILITY_TOLERANCE = 1e-4
 """How far the probabilities of a row may be from summing to one. The rounding of float32 stays below it."""
 
+INTERVAL = 0.9
+"""Nominal coverage of the intervals that predictions of numbers come with."""
+
 PAIRS_AT_A_TIME = 2**20
 
 
@@ -166,6 +169,14 @@ def log_density(y: Any, mean: Any, std: Any) -> Array:
     y, mean, std = _check_mixture(y, mean, std)
     exponents = -0.5 * ((y - mean) / std) ** 2 - np.log(std)
     return logsumexp(exponents, axis=0) - np.log(len(mean)) - 0.5 * np.log(2 * np.pi)
+
+
+def distribution_at(y: Array, mean: Array, std: Array) -> Array:
+    """Return the predicted distribution function at each target, (1/S) Σ_s Φ((y_n − μ_sn) / σ_sn). From [n], [S, n], [S, n] to [n]
+
+    It is uniform over rows where predictions can be believed.
+    """
+    return ndtr((y - mean) / std).mean(axis=0)
 
 
 def negative_log_likelihood(y: Any, mean: Any, std: Any) -> float:

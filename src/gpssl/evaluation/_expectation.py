@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from .._runtime.progress import percent
 from ..data._labels import Target
-from ._calibration import root_mean_squared_error
+from ._calibration import INTERVAL, root_mean_squared_error
 from ._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
 from ._selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses
 
 Array = NDArray[np.float64]
-
-INTERVAL = 0.9
 
 
 @dataclass(frozen=True)
@@ -73,10 +71,10 @@ def check_labels(target: Target, file: str, notes: list[str]) -> None:
 
 
 def expect(model: Any, target: Target, labeled: Labeled, promise: Promise, seed: int) -> Expectation:
-    """From labels that were held out in turn."""
+    """Return what to expect, from labels that were held out in turn."""
     if target.kind == "class":
-        return expect_classes(hold_out_classes(model, labeled, seed), promise)
-    return expect_numbers(hold_out_numbers(model, labeled, seed), promise)
+        return expect_classes(hold_out_classes(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed), promise)
+    return expect_numbers(hold_out_numbers(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed), promise)
 
 
 def expect_classes(held_out: HeldOutClasses, promise: Promise) -> Expectation:

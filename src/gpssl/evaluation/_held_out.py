@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from .._runtime.progress import Progress
+from ._calibration import distribution_at
+from ._scores import probabilities_of
 
 Array = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
@@ -22,14 +24,25 @@ N_FOLDS = 10
 
 
 class Labeled(NamedTuple):
-    """The rows with a label, in memory."""
+    """Rows with their labels or targets, in memory."""
 
     places: NDArray[np.intp]
-    """Where they are in the file. [n labeled]"""
+    """Where the rows are in the file or table that they come from. [n]"""
     rows: Any
     y: NDArray[Any]
-    groups: NDArray[Any] | None
-    """Rows of the same group are held out together."""
+    """[n]"""
+    groups: NDArray[Any] | None = None
+    """Which rows belong together and are held out together; None where each stands for itself. [n]"""
+
+    @classmethod
+    def of(cls, rows: Any, y: Any, groups: NDArray[Any] | None = None) -> Labeled:
+        """Return rows and labels that are no part of a larger table."""
+        return cls(np.arange(len(y)), rows, np.asarray(y), groups)
+
+    def take(self, places: NDArray[np.intp]) -> Labeled:
+        """Return some of the rows, by their places among these."""
+        groups = None if self.groups is None else self.groups[places]
+        return Labeled(self.places[places], _safe_indexing(self.rows, places), self.y[places], groups)
 
 
 class HeldOutClasses(NamedTuple):
@@ -43,6 +56,8 @@ class HeldOutClasses(NamedTuple):
     """[K]"""
     groups: NDArray[Any] | None = None
     """Which rows belong together and are not independent. [n]"""
+    is_judged: NDArray[np.bool_] | None = None
+    """False where no model could be trained and all classes are equally probable; None where there is no such row. [n]"""
 
     @property
     def is_wrong(self) -> NDArray[np.bool_]:
@@ -92,70 +107,90 @@ class HeldOutNumbers(NamedTuple):
     mean: Array
     std: Array
     level: Array
-    """Predicted distribution function at the target, (1/S) Σ_s Φ((y − μ_s) / σ_s): uniform where predictions can be believed. [n]"""
+    """Predicted distribution function at the target: see `distribution_at`. [n]"""
 
     def interval_coverage(self, nominal: float) -> float:
-        """Share of targets in the central interval of this probability."""
+        """Return the share of targets in the central interval of this probability."""
         return float((np.abs(self.level - 0.5) <= nominal / 2).mean())
 
 
-def hold_out_classes(model: Any, labeled: Labeled, seed: int, task: str = "cross-validation") -> HeldOutClasses:
-    """Each labeled row's probabilities by a model that was trained without it, and without its group.
+def hold_out_classes(
+    model: Any,
+    rows: Any,
+    y: NDArray[Any],
+    *,
+    groups: NDArray[Any] | None = None,
+    n_folds: int = N_FOLDS,
+    random_state: int | None = 0,
+    task: str = "cross-validation",
+) -> HeldOutClasses:
+    """Return each labeled row's probabilities by a model that was trained without it, and without its group.
 
     A class that is missing from a training fold has probability zero there, so that its rows count as errors. Where a fold leaves fewer
-    than two classes to learn from, all are equally probable.
+    than two classes to learn from, all are equally probable. `random_state` shuffles the rows before they are dealt to folds; None deals
+    them in their order. Progress is shown under the name `task`.
     """
-    classes = np.unique(labeled.y)
-    proba = np.full((len(labeled.y), len(classes)), 1 / len(classes))
-    judged = False
-    for training, held_out in _counted(_class_folds(labeled, seed), task):
-        if len(held_out) == 0 or len(np.unique(labeled.y[training])) < 2:
+    classes = np.unique(y)
+    proba = np.full((len(y), len(classes)), 1 / len(classes))
+    is_judged = np.zeros(len(y), dtype=bool)
+    for training, held_out in _counted(_class_folds(y, groups, n_folds, random_state), task):
+        if len(held_out) == 0 or len(np.unique(y[training])) < 2:
             continue
-        judged = True
-        fitted = clone(model).fit(_safe_indexing(labeled.rows, training), labeled.y[training])
-        proba[held_out] = 0.0
-        proba[np.ix_(held_out, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(_safe_indexing(labeled.rows, held_out))
-    if not judged:
+        fitted = clone(model).fit(_safe_indexing(rows, training), y[training])
+        proba[held_out] = probabilities_of(fitted, _safe_indexing(rows, held_out), classes)
+        is_judged[held_out] = True
+    if not is_judged.any():
         raise ValueError(
-            f"{len(labeled.y)} labels are too few to hold some of them out: label at least two rows of two classes"
-            f"{'' if labeled.groups is None else ', in several groups'}."
+            f"{len(y)} labels are too few to hold some of them out: label at least two rows of two classes"
+            f"{'' if groups is None else ', in several groups'}."
         )
-    return HeldOutClasses(labeled.y, proba, classes, labeled.groups)
+    return HeldOutClasses(y, proba, classes, groups, is_judged)
 
 
-def hold_out_numbers(model: Any, labeled: Labeled, seed: int, task: str = "cross-validation") -> HeldOutNumbers:
-    """Each labeled row's prediction by a model that was trained without it, and without its group."""
-    n_rows = len(labeled.y)
-    mean, std, level = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
-    for training, held_out in _counted(_number_folds(labeled, seed), task):
-        fitted = clone(model).fit(_safe_indexing(labeled.rows, training), labeled.y[training])
-        means, stds = fitted.predict_draws(_safe_indexing(labeled.rows, held_out))
+def hold_out_numbers(
+    model: Any,
+    rows: Any,
+    y: Array,
+    *,
+    groups: NDArray[Any] | None = None,
+    random_state: int | None = 0,
+    task: str = "cross-validation",
+) -> HeldOutNumbers:
+    """Return each labeled row's prediction by a model that was trained without it, and without its group."""
+    mean, std, level = np.empty(len(y)), np.empty(len(y)), np.empty(len(y))
+    for training, held_out in _counted(_number_folds(y, groups, random_state), task):
+        fitted = clone(model).fit(_safe_indexing(rows, training), y[training])
+        means, stds = fitted.predict_draws(_safe_indexing(rows, held_out))
         mean[held_out] = means.mean(axis=0)
         std[held_out] = np.sqrt((stds**2).mean(axis=0) + means.var(axis=0))
-        level[held_out] = ndtr((labeled.y[held_out] - means) / stds).mean(axis=0)
-    return HeldOutNumbers(labeled.y, mean, std, level)
+        level[held_out] = distribution_at(y[held_out], means, stds)
+    return HeldOutNumbers(y, mean, std, level)
 
 
-def _class_folds(labeled: Labeled, seed: int) -> Folds:
-    commonest = int(np.unique(labeled.y, return_counts=True)[1].max())
-    n_groups = commonest if labeled.groups is None else len(np.unique(labeled.groups))
-    n_folds = min(N_FOLDS, commonest, n_groups)
+def _class_folds(y: NDArray[Any], groups: NDArray[Any] | None, n_folds: int, random_state: int | None) -> Folds:
+    commonest = int(np.unique(y, return_counts=True)[1].max())
+    n_groups = commonest if groups is None else len(np.unique(groups))
+    n_folds = min(n_folds, commonest, n_groups)
     if n_folds < 2:
         return []
-    splitter = StratifiedKFold if labeled.groups is None else StratifiedGroupKFold
+    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # its rows then count as errors
-        return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labeled.y)), labeled.y, labeled.groups))
+        return _deal(splitter, n_folds, random_state, y, groups)
 
 
-def _number_folds(labeled: Labeled, seed: int) -> Folds:
-    n_groups = len(labeled.y) if labeled.groups is None else len(np.unique(labeled.groups))
+def _number_folds(y: Array, groups: NDArray[Any] | None, random_state: int | None) -> Folds:
+    n_groups = len(y) if groups is None else len(np.unique(groups))
     n_folds = min(N_FOLDS, n_groups)
-    if n_folds < 2 or len(labeled.y) < 4:
-        what = f"{len(labeled.y)} rows with a number" if labeled.groups is None else f"Rows with a number in {n_groups} group(s)"
+    if n_folds < 2 or len(y) < 4:
+        what = f"{len(y)} rows with a number" if groups is None else f"Rows with a number in {n_groups} group(s)"
         raise ValueError(f"{what} are too few to hold some of them out: fill in more cells.")
-    splitter = KFold if labeled.groups is None else GroupKFold
-    return list(splitter(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(labeled.y)), labeled.y, labeled.groups))
+    return _deal(KFold if groups is None else GroupKFold, n_folds, random_state, y, groups)
+
+
+def _deal(splitter: Any, n_folds: int, random_state: int | None, y: NDArray[Any], groups: NDArray[Any] | None) -> Folds:
+    folds = splitter(n_folds, shuffle=random_state is not None, random_state=random_state)
+    return list(folds.split(np.zeros(len(y)), y, groups))
 
 
 def _counted(folds: Folds, task: str) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

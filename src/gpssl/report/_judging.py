@@ -11,8 +11,10 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._runtime.progress import Progress, percent
-from ..comparison._rivals import FULL, RIVALS, Rows
-from ..comparison._splits import MAX_ROWS, at_most, choose
+from ..comparison._choice import choose_or_default
+from ..comparison._compare import contest_on
+from ..comparison._rivals import FULL, RIVALS
+from ..comparison._splits import MAX_ROWS, at_most
 from ..data._labels import Target
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve, root_mean_squared_error
@@ -148,10 +150,16 @@ def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: A
     models = {FULL: model, **(_rivals(ssl, subject, labeled, settings, target) if rivals else {})}
     shown = _Shown(rows, places, labeled.places, target)
     if target.kind == "class":
-        classes = {name: hold_out_classes(one, labeled, seed, name) for name, one in models.items()}
+        classes = {
+            name: hold_out_classes(one, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, task=name)
+            for name, one in models.items()
+        }
         error = float(classes[FULL].is_wrong.mean())
         return Judged(_classes(fitted, shown, classes[FULL]), class_risks(classes[FULL]), *class_charts(classes), error)
-    numbers = {name: hold_out_numbers(one, labeled, seed, name) for name, one in models.items()}
+    numbers = {
+        name: hold_out_numbers(one, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, task=name)
+        for name, one in models.items()
+    }
     error = root_mean_squared_error(numbers[FULL].y, numbers[FULL].mean)
     return Judged(_numbers(fitted, shown, numbers[FULL]), number_risks(numbers[FULL]), *number_charts(numbers), error)
 
@@ -161,13 +169,13 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
     found = {}
     regression = target.kind == "number"
     sampled, known = at_most(subject, labeled, MAX_ROWS, settings.seed)
-    rows = Rows(sampled, ssl.kernel_, settings, regression)
+    contest = contest_on(sampled, ssl.kernel_, settings, regression=regression)
     progress = Progress("compared methods", len(RIVALS) - 1, unit="methods")
     for name, candidates in RIVALS.items():
         if name == FULL:
             continue
         try:
-            found[name] = choose(candidates(rows), known, np.arange(len(known.y)), settings.seed, regression=regression).estimator
+            found[name] = choose_or_default(candidates(contest), known, settings.seed, regression=regression).estimator
         except (ImportError, ValueError):
             continue
         progress.advance(1)

@@ -16,7 +16,8 @@ from ..data._writing import replacing
 from ..downstream._classifier import MarginalizedClassifier
 from ..downstream._regressor import MarginalizedRegressor
 from ..estimator import GPSSL
-from ..evaluation._expectation import INTERVAL, Expectation, Promise, check_labels, expect, what_cannot_be_promised
+from ..evaluation._calibration import INTERVAL
+from ..evaluation._expectation import Expectation, Promise, check_labels, expect, what_cannot_be_promised
 from ..io._model_files import save
 from ._settings import Settings, check_outputs, noting
 from ._subject import Piece, Subject
