@@ -11,7 +11,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL
 from gpssl.kernels import IncompleteRBF, NeighborRBF
-from gpssl.kernels.incomplete import GaussianRows, fit_gaussian
+from gpssl.kernels._incomplete_gaussian import GaussianRows, fit_gaussian
 
 Array = NDArray[np.float64]
 

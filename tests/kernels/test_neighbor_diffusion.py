@@ -15,7 +15,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.kernels import NeighborDiffusion, NeighborRBF, TfidfKernel
-from gpssl.kernels._neighbor_graph import KernelSpace, NearestRows, diffusion_coordinates, neighbor_graph
+from gpssl.kernels._neighbor_graph import KernelSpace, NeighborSearch, diffusion_coordinates, neighbor_graph
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def slow_kernel(X: Array, n_neighbors: int, time: int) -> Array:
 
 
 def graph_of(X: Array, n_neighbors: int) -> csr_array:
-    return neighbor_graph(NearestRows(X).search(X, n_neighbors + 1))
+    return neighbor_graph(NeighborSearch(X).search(X, n_neighbors + 1))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def vectors() -> Array:
 
 def test_nearest_rows_against_sorting_all(vectors: Array) -> None:
     new = np.random.default_rng(1).standard_normal((20, 3))
-    found = NearestRows(vectors).search(new, 7)
+    found = NeighborSearch(vectors).search(new, 7)
     distances = cdist(new, vectors)
     np.testing.assert_array_equal(found.places, np.argsort(distances, axis=1)[:, :7])
     np.testing.assert_allclose(found.distances, np.sort(distances, axis=1)[:, :7])
@@ -61,7 +61,7 @@ def test_nearest_rows_against_sorting_all(vectors: Array) -> None:
 def test_nearest_rows_do_not_depend_on_what_else_is_asked() -> None:
     """On a grid most distances are tied; the first rows count as nearer, and rounding decides nothing."""
     grid = np.random.default_rng(0).permutation(np.stack(np.meshgrid(*[np.arange(6.0)] * 3), axis=-1).reshape(-1, 3))
-    search = NearestRows(grid)
+    search = NeighborSearch(grid)
     together = search.search(grid, 9).places
     one_by_one = np.vstack([search.search(grid[[i]], 9).places for i in range(len(grid))])
     np.testing.assert_array_equal(together, one_by_one)
@@ -154,17 +154,17 @@ def test_it_is_continuous_where_neighbors_change() -> None:
 def test_one_row_far_out_changes_little() -> None:
     """Neither the neighbors of others, nor how many of them have to be measured again."""
     X = np.vstack([np.random.default_rng(0).standard_normal((300, 3)), [[1e9, -1e9, 1e9]]])
-    search = NearestRows(X)
-    np.testing.assert_array_equal(search.search(X[:300], 5).places, NearestRows(X[:300]).search(X[:300], 5).places)
+    search = NeighborSearch(X)
+    np.testing.assert_array_equal(search.search(X[:300], 5).places, NeighborSearch(X[:300]).search(X[:300], 5).places)
     pairs = []
-    measured = NearestRows._squared_distances
+    measured = NeighborSearch._squared_distances
 
-    def count(self: NearestRows, rows: Array, row: NDArray[np.intp], place: NDArray[np.intp]) -> Array:
+    def count(self: NeighborSearch, rows: Array, row: NDArray[np.intp], place: NDArray[np.intp]) -> Array:
         pairs.append(len(row))
         return measured(self, rows, row, place)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(NearestRows, "_squared_distances", count)
+        patch.setattr(NeighborSearch, "_squared_distances", count)
         search.search(X[:300], 5)
     assert sum(pairs) < 2 * 300 * 5
 
@@ -243,7 +243,7 @@ def test_bad_parameters_get_a_sentence(vectors: Array, kernel: NeighborDiffusion
 
 
 def test_too_few_rows_and_no_rows_get_a_sentence(vectors: Array) -> None:
-    with pytest.raises(ValueError, match="2 distinct rows make no graph"):
+    with pytest.raises(ValueError, match="at least 3 distinct rows, but there are 2"):
         GPSSL(2, kernel=NeighborDiffusion()).fit(np.repeat([[0.0, 1.0], [1.0, 0.0]], 5, axis=0))
     with pytest.raises(ValueError, match="takes its graph from the training rows"):
         (2.0 * NeighborDiffusion() + sk.WhiteKernel())(vectors)

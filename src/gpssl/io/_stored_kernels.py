@@ -13,7 +13,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import kernels as sk
 
 from .. import kernels as gk
-from ..kernels.nearest_neighbor_gp import NearestNeighborKernel
 from ._archive import ModelFileError
 from ._encoding import Form, by_fields, by_parameters, by_scikit_learn, check_names
 
@@ -99,7 +98,7 @@ KERNELS: dict[str, Form] = {
     "gpssl.LabelledGraph": by_fields(gk.LabeledGraph),
     "gpssl.MismatchKernel": by_parameters(gk.MismatchKernel),
     "gpssl.NearestNeighborGP": by_parameters(gk.NearestNeighborGP),
-    "gpssl.NearestNeighborKernel": by_parameters(NearestNeighborKernel),
+    "gpssl.NearestNeighborKernel": by_parameters(gk.NearestNeighborKernel),
     "gpssl.NeighborDiffusion": by_parameters(gk.NeighborDiffusion),
     "gpssl.NeighborRBF": by_parameters(gk.NeighborRBF),
     "gpssl.NodeDiffusion": _for_nodes(gk.NodeDiffusion),

@@ -1,4 +1,4 @@
-"""Kernels: scikit-learn's protocol (`k(X, Y)`, `k.diag(X)`, clone, `get_params`), one file per kind of data.
+"""Kernels with scikit-learn's protocol (`k(X, Y)`, `k.diag(X)`, clone, `get_params`), one file per kind of row.
 
 Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that depends on the training rows, such as
 `NeighborRBF`, has a method `resolve` that turns it into a concrete one, once, at `fit`.
@@ -8,14 +8,12 @@ from .adapters import CallableKernel, GPyTorchKernel, PrecomputedKernel, from_gp
 from .categories import CategoryKernel, OrdinalKernel
 from .documents import TfidfKernel
 from .graphs import LabeledGraph, RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
-from .incomplete import IncompleteRBF
-from .nearest_neighbor_gp import NearestNeighborGP
-from .neighbors import DiffusionKernel, NeighborDiffusion
+from .neighbors import DiffusionKernel, NearestNeighborGP, NearestNeighborKernel, NeighborDiffusion
 from .nodes import NodeDiffusion, NodeMatern
 from .pairs import GroupKernel, PairKernel
 from .strings import MismatchKernel, SpectrumKernel, SubsequenceKernel
 from .tables import ColumnKernel, for_table
-from .vectors import NeighborRBF
+from .vectors import IncompleteRBF, NeighborRBF
 
 __all__ = [
     "CallableKernel",
@@ -28,6 +26,7 @@ __all__ = [
     "LabeledGraph",
     "MismatchKernel",
     "NearestNeighborGP",
+    "NearestNeighborKernel",
     "NeighborDiffusion",
     "NeighborRBF",
     "NodeDiffusion",

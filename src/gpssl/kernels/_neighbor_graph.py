@@ -1,4 +1,7 @@
-"""Where neighbors are searched: among vectors, or among rows of any kind by a kernel for them."""
+"""Nearest neighbors: the search for them, the graph that they make, and a random walk on it.
+
+Neighbors are searched in a space: among vectors by distance (`VectorSpace`), or among rows of any kind by a kernel (`KernelSpace`).
+"""
 
 from __future__ import annotations
 
@@ -16,31 +19,47 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime.threads import map_on_threads
 from ..data._arrays import row_blocks
-from ._protocol import block_kernel, kernel_diagonal
-
-Array = NDArray[np.float64]
+from ._protocol import Array, block_kernel, kernel_diagonal
 
 ROUNDING = 1e-12
-"""Of ½|x|² and ½|r|²: by how much half a squared distance from inner products may be off."""
+"""How far half a squared distance from inner products may be off, relative to ½|x|² and ½|r|²."""
 ROWS_AT_A_TIME = 256
 PAIRS_AT_A_TIME = 65_536
+DIGITS = 12
+"""Digits of similarities that are compared: beyond them rounding would decide between neighbors."""
+LARGEST = 1e100
+"""Coordinates are cut at this size, so that their squares are finite."""
+USUAL = 0.99
+"""The share of the training rows that is surely inside the data."""
+REACH_FACTOR, FADING = 2.0, 0.5
+"""Among vectors, the data reach to twice the usual distance from neighbors, and fade over half of that."""
+FADED = 3.0
+"""By a kernel, the data fade over so many widths between their edge and where a row has nothing in common with any."""
+DENSE_NODES = 400
+"""Components of a graph up to this size are decomposed with dense matrices."""
+PRECISION = 1e-6
+"""Precision of the eigenvalues of larger components."""
+DIRECTIONS_LEFT = 5.0
+"""Directions that the automatic time leaves, besides the one in which all nodes of a component are alike."""
+TIMES = (1.0, 1e6)
+"""The shortest and the longest automatic time."""
 
 
-class Neighbors(NamedTuple):
-    """The nearest rows of each row that was asked for, nearest first."""
+class FoundNeighbors(NamedTuple):
+    """The nearest rows of each row of a query, nearest first."""
 
     places: NDArray[np.intp]
-    """[n, k]"""
+    """Their positions. [n, k]"""
     distances: Array
     """[n, k]"""
 
 
-class NearestRows:
-    """Rows in which to search.
+class NeighborSearch:
+    """An exact search among vectors.
 
-    Inner products, which are fast, tell which rows may be among the nearest; those are measured again by differences. Without that, rows
-    at nearly the same distance would be chosen by rounding errors, which depend on what else is asked for at the same time: no kernel
-    could be built on it. Among rows at the same distance, the first ones count as nearer.
+    Inner products, which are fast, tell which rows may be among the nearest; the distances of those are computed again from differences.
+    Otherwise rounding errors, which depend on the other rows of the query, would choose between rows at nearly the same distance, and no
+    kernel could be built on the result. Among rows at the same distance, the first ones count as nearer.
     """
 
     def __init__(self, rows: Array) -> None:
@@ -52,8 +71,8 @@ class NearestRows:
         centered = self.rows - center
         return center, centered, 0.5 * (centered**2).sum(axis=1)
 
-    def search(self, X: Array, k: int) -> Neighbors:
-        """The k nearest rows of each row of X, among which it may be itself."""
+    def search(self, X: Array, k: int) -> FoundNeighbors:
+        """Return the k nearest rows of each row of X, among which it may be itself."""
         places = np.empty((len(X), k), dtype=np.intp)
         distances = np.empty((len(X), k))
         self._centered  # noqa: B018  (the threads share it)
@@ -62,12 +81,12 @@ class NearestRows:
             places[block], distances[block] = self._search_block(X[block], k)
 
         map_on_threads(search_block, list(row_blocks(len(X), ROWS_AT_A_TIME)))
-        return Neighbors(places, distances)
+        return FoundNeighbors(places, distances)
 
-    def _search_block(self, X: Array, k: int) -> Neighbors:
+    def _search_block(self, X: Array, k: int) -> FoundNeighbors:
         center, centered, half_norms = self._centered
         from_center = X - center
-        # ½|x − r|² but for ½|x|², which is the same for all r.
+        # ½|x − r|² without ½|x|², which is the same for all r.
         approximate = half_norms - from_center @ centered.T
         own, theirs = ROUNDING * (from_center**2).sum(axis=1), ROUNDING * half_norms
         limit = np.partition(approximate + theirs, k - 1, axis=1)[:, k - 1] + own
@@ -76,10 +95,10 @@ class NearestRows:
         order = np.lexsort((place, squared, row))
         first = np.searchsorted(row[order], np.arange(len(X)))
         nearest = order[first[:, None] + np.arange(k)]
-        return Neighbors(place[nearest], np.sqrt(squared[nearest]))
+        return FoundNeighbors(place[nearest], np.sqrt(squared[nearest]))
 
     def _squared_distances(self, X: Array, row: NDArray[np.intp], place: NDArray[np.intp]) -> Array:
-        """By differences, pair by pair: the same bits whatever else is asked for."""
+        """Return |x − r|² from differences, pair by pair: the same bits whatever else is in the query."""
         squared = np.empty(len(row))
         for pairs in row_blocks(len(row), PAIRS_AT_A_TIME):
             difference = X[row[pairs]] - self.rows[place[pairs]]
@@ -87,20 +106,8 @@ class NearestRows:
         return squared
 
 
-DENSE_NODES = 400
-"""Parts of a graph up to this size are decomposed as a whole."""
-PRECISION = 1e-6
-"""Of the eigenvalues of larger parts."""
-
-
-DIRECTIONS_LEFT = 5.0
-"""At the automatic time, besides the one in which all nodes of a part are alike."""
-TIMES = (1.0, 1e6)
-"""The shortest and the longest automatic time."""
-
-
-class Directions(NamedTuple):
-    """Eigenvectors of the lazy walk on one connected part of a graph, in falling order of their eigenvalues."""
+class WalkEigenvectors(NamedTuple):
+    """Eigenvectors of the lazy walk on one component of a graph, in falling order of their eigenvalues."""
 
     nodes: NDArray[np.intp]
     eigenvalues: Array
@@ -109,10 +116,10 @@ class Directions(NamedTuple):
     """[n nodes, r]"""
 
 
-def neighbor_graph(found: Neighbors) -> csr_array:
-    """Each row connected with its K nearest, and with those whose K nearest it is among; W_ij = exp(−d_ij² / (σ_i σ_j)). [n, n]
+def neighbor_graph(found: FoundNeighbors) -> csr_array:
+    """Connect each row with its K nearest, and with the rows that have it among theirs; W_ij = exp(−d_ij² / (σ_i σ_j)). [n, n]
 
-    From the K + 1 nearest of each row among all of them, of which one is the row itself.
+    `found` has the K + 1 nearest of each row among all of them, one of which is the row itself.
     """
     n_rows, n_neighbors = len(found.places), found.places.shape[1] - 1
     others = found.places != np.arange(n_rows)[:, None]
@@ -127,30 +134,30 @@ def neighbor_graph(found: Neighbors) -> csr_array:
 
 
 def diffusion_coordinates(graph: csr_array, *, time: float | None, n_eigenvectors: int, seed: int) -> Array:
-    """φ(x_i) ∝ (λ_a^{t/2} ψ_a(i))_a with |φ(x_i)| = 1, for the walk that stays or goes with equal chances. [n, r]
+    """Return φ(x_i) ∝ (λ_a^{t/2} ψ_a(i))_a with |φ(x_i)| = 1, for the walk that stays or goes with equal chances. [n, r]
 
-    Of all parts of the graph together, the directions of the largest eigenvalues are kept; of each part at least one, in which all its
-    nodes are alike. Without a time, it is the one at which Σ_a λ_a^t, which counts the directions that are left, is `DIRECTIONS_LEFT` more
-    than the unavoidable one of each part.
+    The directions of the largest eigenvalues of all components are kept, and of each component at least the one in which all its nodes
+    are alike. Where `time` is None, it is chosen so that Σ_a λ_a^t, which counts the directions that are left, is `DIRECTIONS_LEFT` more
+    than that one of each component.
     """
-    n_parts, part = connected_components(graph, directed=False)
-    order = np.argsort(part, kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(part, minlength=n_parts))[:-1])
-    directions = [_directions(graph, nodes, n_eigenvectors, seed) for nodes in members]
-    kept = _share_out([found.eigenvalues for found in directions], n_eigenvectors)
+    n_components, component = connected_components(graph, directed=False)
+    order = np.argsort(component, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(component, minlength=n_components))[:-1])
+    walks = [_walk_eigenvectors(graph, nodes, n_eigenvectors, seed) for nodes in members]
+    kept = _numbers_to_keep([walk.eigenvalues for walk in walks], n_eigenvectors)
     if time is None:
-        time = _time_that_leaves(DIRECTIONS_LEFT, np.concatenate([found.eigenvalues[1:] for found in directions]))
+        time = _time_that_leaves(DIRECTIONS_LEFT, np.concatenate([walk.eigenvalues[1:] for walk in walks]))
     coordinates = np.zeros((graph.shape[0], sum(kept)))
     done = 0
-    for found, n_kept in zip(directions, kept, strict=True):
-        strengths = found.eigenvalues[:n_kept] ** (time / 2)
-        coordinates[found.nodes, done : done + n_kept] = found.eigenvectors[:, :n_kept] * strengths
+    for walk, n_kept in zip(walks, kept, strict=True):
+        strengths = walk.eigenvalues[:n_kept] ** (time / 2)
+        coordinates[walk.nodes, done : done + n_kept] = walk.eigenvectors[:, :n_kept] * strengths
         done += n_kept
     return coordinates / np.linalg.norm(coordinates, axis=1, keepdims=True)
 
 
 def _time_that_leaves(n_directions: float, eigenvalues: Array) -> float:
-    """t with Σ λ^t = n; the sum falls with t."""
+    """Return the t with Σ λ^t = n, a sum that falls with t."""
 
     def excess(logarithm: float) -> float:
         return float((eigenvalues ** np.exp(logarithm)).sum()) - n_directions
@@ -161,8 +168,8 @@ def _time_that_leaves(n_directions: float, eigenvalues: Array) -> float:
     return float(TIMES[1]) if excess(longest) >= 0 else float(np.exp(brentq(excess, shortest, longest)))
 
 
-def _directions(graph: csr_array, nodes: NDArray[np.intp], n_eigenvectors: int, seed: int) -> Directions:
-    """The slowest directions of one connected part."""
+def _walk_eigenvectors(graph: csr_array, nodes: NDArray[np.intp], n_eigenvectors: int, seed: int) -> WalkEigenvectors:
+    """Return the directions of the largest eigenvalues, in which the walk on one component mixes slowest."""
     weights = graph[nodes][:, nodes]
     degree = np.asarray(weights.sum(axis=1)).ravel()
     normalize = diags_array(1 / np.sqrt(degree))
@@ -175,79 +182,68 @@ def _directions(graph: csr_array, nodes: NDArray[np.intp], n_eigenvectors: int, 
         eigenvalues, eigenvectors = eigsh(walk, k=n_directions, which="LA", v0=start, tol=PRECISION)
     falling = np.argsort(-eigenvalues)[:n_directions]
     lazy = np.clip((1 + eigenvalues[falling]) / 2, 0.0, 1.0)
-    return Directions(nodes, lazy, eigenvectors[:, falling])
+    return WalkEigenvectors(nodes, lazy, eigenvectors[:, falling])
 
 
-def _share_out(eigenvalues: list[Array], n_eigenvectors: int) -> list[int]:
-    """How many directions each part keeps: one, and more where their eigenvalues are among the largest of all."""
+def _numbers_to_keep(eigenvalues: list[Array], n_eigenvectors: int) -> list[int]:
+    """Return how many directions each component keeps: one, and those whose eigenvalues are among the largest of all."""
     further = np.concatenate([values[1:] for values in eigenvalues])
-    part = np.repeat(np.arange(len(eigenvalues)), [len(values) - 1 for values in eigenvalues])
+    component = np.repeat(np.arange(len(eigenvalues)), [len(values) - 1 for values in eigenvalues])
     n_further = max(0, n_eigenvectors - len(eigenvalues))
     largest = np.argsort(-further, kind="stable")[:n_further]
-    return list(1 + np.bincount(part[largest], minlength=len(eigenvalues)))
-
-
-USUAL = 0.99
-"""Of the training rows that are surely inside."""
-REACH_FACTOR, FADING = 2.0, 0.5
-"""Among vectors: the data reach to twice the usual distance from neighbors, and fade over half of that."""
-DIGITS = 12
-"""Of similarities, beyond which rounding would decide between neighbors."""
-LARGEST = 1e100
-FADED = 3.0
-"""By a kernel: widths over which the data fade between the edge and where a row has nothing in common with any."""
+    return list(1 + np.bincount(component[largest], minlength=len(eigenvalues)))
 
 
 class Border(NamedTuple):
-    """Up to which distance from its neighbors a row is one of the data, and over which they fade."""
+    """The distance from its neighbors up to which a row is inside the data, and the width over which the data fade beyond."""
 
     reach: float
     fading: float
 
 
 class NeighborSpace(Protocol):
-    """Rows that know their neighbors."""
+    """Training rows with a distance between rows."""
 
-    def search(self, X: NDArray[Any], k: int) -> Neighbors:
-        """The k nearest of the rows."""
+    def search(self, X: NDArray[Any], k: int) -> FoundNeighbors:
+        """Return the k nearest training rows of each row of X."""
         ...
 
     def border(self, distances: Array) -> Border:
-        """Of the data, from the root mean square distances of the training rows from their neighbors."""
+        """Return the border of the data, from the root mean square distances of the training rows from their neighbors."""
         ...
 
     def background(self, X: NDArray[Any], Y: NDArray[Any], border: Border) -> Array:
-        """A kernel with k(x, x) = 1 for rows outside the data. [n, m]"""
+        """Return a kernel with k(x, x) = 1 for rows outside the data. [n, m]"""
         ...
 
 
 class VectorSpace:
-    """Vectors with the distances that they have when each column has its unit."""
+    """Vectors, with Euclidean distances in which each column has its own unit."""
 
     def __init__(self, rows: Array, scale: Array) -> None:
         self.scale = scale
-        self.nearest = NearestRows(self._in_units(rows))
+        self.nearest = NeighborSearch(self._in_units(rows))
 
     def _in_units(self, X: Array) -> Array:
-        """In units of each column; within a range that survives being squared."""
+        """Return X in units of each column, within a range that survives being squared."""
         return np.clip(X / self.scale, -LARGEST, LARGEST)
 
-    def search(self, X: Array, k: int) -> Neighbors:
-        """The k nearest of the rows."""
+    def search(self, X: Array, k: int) -> FoundNeighbors:
+        """Return the k nearest training rows of each row of X."""
         return self.nearest.search(self._in_units(X), k)
 
     def border(self, distances: Array) -> Border:
-        """At twice the usual distance."""
+        """Put the border at twice the usual distance from neighbors."""
         reach = REACH_FACTOR * float(np.quantile(distances, USUAL)) or 1.0
         return Border(reach, FADING * reach)
 
     def background(self, X: Array, Y: Array, border: Border) -> Array:
-        """exp(−½ |x − y|² / l²), l being the reach."""
+        """Return exp(−½ |x − y|² / l²), where l is the reach. [n, m]"""
         return np.exp(-0.5 * cdist(self._in_units(X), self._in_units(Y), "sqeuclidean") / border.reach**2)
 
 
 class KernelSpace:
-    """Rows of any kind, with the distances that a kernel gives them: d² = 2 − 2 k(x, y), where k is scaled to k(x, x) = 1."""
+    """Rows of any kind, with distances from a kernel: d² = 2 − 2 k(x, y), where k is scaled to k(x, x) = 1."""
 
     def __init__(self, rows: NDArray[Any], kernel: Kernel) -> None:
         self.rows, self.kernel = rows, kernel
@@ -256,8 +252,8 @@ class KernelSpace:
     def _fill(self) -> Any:
         return block_kernel(self.kernel, self.rows), self._sizes(self.rows)
 
-    def search(self, X: NDArray[Any], k: int) -> Neighbors:
-        """The k most similar of the rows."""
+    def search(self, X: NDArray[Any], k: int) -> FoundNeighbors:
+        """Return the k training rows that are most similar to each row of X."""
         places = np.empty((len(X), k), dtype=np.intp)
         distances = np.empty((len(X), k))
         fill, sizes = self._fill
@@ -272,24 +268,24 @@ class KernelSpace:
             distances[block] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(similarity, order, axis=1), 0.0))
 
         map_on_threads(search_block, list(row_blocks(len(X), ROWS_AT_A_TIME)))
-        return Neighbors(places, distances)
+        return FoundNeighbors(places, distances)
 
     def border(self, distances: Array) -> Border:
-        """Halfway between what is typical of the training rows and √2, where a row has nothing in common with any."""
+        """Put the border halfway between the typical distance and √2, where a row has nothing in common with any."""
         farthest = np.sqrt(2.0)
         reach = float(np.median(distances) + farthest) / 2
         return Border(reach, (farthest - reach) / FADED)
 
     def background(self, X: NDArray[Any], Y: NDArray[Any], border: Border) -> Array:
-        """The kernel itself."""
+        """Return the kernel itself, scaled to k(x, x) = 1. [n, m]"""
         return np.asarray(self.kernel(X, Y), dtype=np.float64) / np.outer(self._sizes(X), self._sizes(Y))
 
     def _sizes(self, X: NDArray[Any]) -> Array:
-        """√k(x, x), which is what rows are divided by. [n]"""
+        """Return √k(x, x), by which similarities are divided. [n]"""
         sizes = np.sqrt(kernel_diagonal(self.kernel, X))
         if sizes.min(initial=1.0) == 0:
             raise ValueError(
-                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. Neighbors "
+                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. FoundNeighbors "
                 "need a kernel that is positive on all rows."
             )
         return sizes

@@ -24,7 +24,8 @@ from ..data._encoding import are_codes, encode_table, header_of
 from ..data._rows import Rows
 from ..data._sliceable import SliceableRows
 
-BlockKernel = Callable[[NDArray[Any], NDArray[np.float64]], None]
+Array = NDArray[np.float64]
+BlockKernel = Callable[[NDArray[Any], Array], None]
 """A function that writes k(X, U) for a block X of n rows into an array. [n, M]"""
 
 LARGEST_HALF_NORM: dict[np.dtype[Any], float] = {np.dtype(np.float64): 1e5, np.dtype(np.float32): 4.0}
@@ -94,7 +95,7 @@ class TakesMissingCells:
 class TakesTables(TakesMissingCells):
     """Base of kernels for tables: numbers, text, categories, dates and missing cells, encoded as `gpssl.data` does it."""
 
-    def prepare(self, X: Any) -> NDArray[np.float64]:
+    def prepare(self, X: Any) -> Array:
         """Encode every cell of a data frame or array as a number. [n, D]"""
         return encode_table(X)
 
@@ -102,7 +103,7 @@ class TakesTables(TakesMissingCells):
 class UnitDiagonal:
     """k(x, x) = 1 for rows of any kind; scikit-learn's own mixin asks for an array."""
 
-    def diag(self, X: Any) -> NDArray[np.float64]:
+    def diag(self, X: Any) -> Array:
         """Return k(x, x) = 1 for each row. [n]"""
         return np.ones(len(X))
 
@@ -119,7 +120,7 @@ class CallByBlocks(NonStationary):
     """scikit-learn's `k(X, Y)` for a kernel that has `block_kernel` and no hyperparameters to differentiate by."""
 
     block_kernel: Callable[[NDArray[Any]], BlockKernel]
-    diag: Callable[[Any], NDArray[np.float64]]
+    diag: Callable[[Any], Array]
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return k(X, Y) [n, m]; with `eval_gradient` also the gradient by no hyperparameter [n, m, 0], as scikit-learn does."""
@@ -201,7 +202,7 @@ def _leaves_that_look_at_cells(kernel: Kernel) -> list[Kernel]:
     return [leaf for leaf in leaves(kernel) if leaf.requires_vector_input or isinstance(leaf, PreparingKernel)]
 
 
-def check_what_kernels_take(kernel: Kernel, rows: NDArray[np.float64], where: str = "the rows") -> None:
+def check_what_kernels_take(kernel: Kernel, rows: Array, where: str = "the rows") -> None:
     """Raise ValueError if a leaf that needs numbers gets text or missing cells, with which another leaf can work."""
     for leaf in _leaves_that_look_at_cells(kernel):
         if not isinstance(leaf, TakesTables) and are_codes(rows).any():
@@ -216,7 +217,7 @@ def check_what_kernels_take(kernel: Kernel, rows: NDArray[np.float64], where: st
 # Resolve: what is taken from the training rows
 
 
-def training_rows(kernel: PreparingKernel, X: Any, sample_weight: NDArray[np.float64] | None = None) -> Rows:
+def training_rows(kernel: PreparingKernel, X: Any, sample_weight: Array | None = None) -> Rows:
     """Return the rows from which `resolve` takes what it needs: those that `fit` passes, or prepared ones of a user's X."""
     if isinstance(X, Rows):
         return X
@@ -272,7 +273,7 @@ def block_kernel(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
 def _by_call(kernel: Kernel, points: NDArray[Any]) -> BlockKernel:
     """Return the function that works for every kernel: it calls the kernel."""
 
-    def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+    def fill(X: NDArray[Any], out: Array) -> None:
         out[...] = kernel(in_double_precision(X), points)
 
     return fill
@@ -293,7 +294,7 @@ def _rbf_by_products(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
         return _by_call(kernel, points)
     n_columns = points.shape[1]
 
-    def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+    def fill(X: NDArray[Any], out: Array) -> None:
         left = np.ones((len(X), n_columns + 2))
         np.subtract(X, center, out=left[:, :n_columns])
         left[:, :n_columns] /= kernel.length_scale
@@ -310,7 +311,7 @@ def _rbf_by_products(kernel: RBF, points: NDArray[Any]) -> BlockKernel:
     return fill
 
 
-def _exponentiate(left: NDArray[np.float64], right: NDArray[Any], out: NDArray[np.float64]) -> None:
+def _exponentiate(left: Array, right: NDArray[Any], out: Array) -> None:
     """Write exp(min(left · right, 0)), computed in the precision of `right`, into `out`."""
     exponents = out if right.dtype == out.dtype else np.empty(out.shape, right.dtype)
     np.matmul(left.astype(right.dtype, copy=False), right, out=exponents)
@@ -328,7 +329,7 @@ def _term_by_term(kernel: KernelOperator, points: NDArray[Any]) -> BlockKernel:
     if not fills:
         return _by_call(kernel, points)
 
-    def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+    def fill(X: NDArray[Any], out: Array) -> None:
         fills[0](X, out)
         for constant in constants:
             combine(out, constant, out=out)
@@ -340,7 +341,7 @@ def _term_by_term(kernel: KernelOperator, points: NDArray[Any]) -> BlockKernel:
     return fill
 
 
-def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
+def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> Array:
     """Return k(x, x) for each row; raise ValueError unless it is one finite, non-negative number a row. [n]"""
     diagonal = np.asarray(kernel.diag(in_double_precision(rows)), dtype=np.float64)
     if diagonal.ndim != 1:
@@ -357,7 +358,7 @@ def kernel_diagonal(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
     return diagonal
 
 
-def check_finite_kernel(kernel: Kernel, values: NDArray[np.float64]) -> None:
+def check_finite_kernel(kernel: Kernel, values: Array) -> None:
     """Raise ValueError if the kernel has returned infinity or NaN."""
     if not np.isfinite(values).all():
         raise ValueError(

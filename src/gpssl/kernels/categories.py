@@ -14,6 +14,7 @@ from .._validation import check_number
 from ..data._arrays import in_double_precision
 from ..data._encoding import are_codes, encode_cell
 from ..data._rows import MappedRows, Rows
+from ._lengthscale import check_rule, neighbor_lengthscale
 from ._protocol import (
     BlockKernel,
     CallByBlocks,
@@ -27,8 +28,7 @@ from ._protocol import (
     short_repr,
     training_rows,
 )
-from .incomplete import IncompleteRBF
-from .vectors import check_rule, neighbor_lengthscale
+from .vectors import IncompleteRBF
 
 Array = NDArray[np.float64]
 

@@ -32,7 +32,7 @@ from ._protocol import (
     training_rows,
 )
 from .categories import CategoryKernel, OrdinalKernel
-from .incomplete import IncompleteRBF
+from .vectors import IncompleteRBF
 
 Array = NDArray[np.float64]
 Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], Any]

@@ -1,4 +1,7 @@
-"""The paper's kernel: a squared exponential whose lengthscale comes from nearest neighbors."""
+"""Kernels for rows of numbers: the paper's squared exponential, and one for rows in which cells are missing.
+
+Both take their lengthscales from nearest neighbors.
+"""
 
 from __future__ import annotations
 
@@ -6,124 +9,28 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
+from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import RBF, Kernel, NormalizedKernelMixin, StationaryKernelMixin
+from sklearn.utils import check_array
 
 from .._validation import check_number
-from ..data._arrays import hash_rows, row_blocks
+from ..data._arrays import in_double_precision
 from ..data._opening import open_rows
-from ..data._rows import Part, Rows
-from ._protocol import not_resolved
-
-ANCHORS_AT_A_TIME = 512
-
-Metric = Literal["euclidean", "hamming"]
-
-
-def check_rule(neighborhood: float, reduce: str, max_rows: int) -> None:
-    """A sentence for parameters that make no rule."""
-    check_number("neighborhood", neighborhood, Real, above=0)
-    if reduce not in ("max", "median"):
-        raise ValueError(f'reduce must be "max" or "median", got {reduce!r}.')
-    check_number("max_rows", max_rows, Integral, at_least=2)
-
-
-def neighbor_lengthscale(
-    rows: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    *,
-    neighborhood: float,
-    reduce: str,
-    outlying: NDArray[np.float64] | None = None,
-    metric: Metric = "euclidean",
-) -> float:
-    """The distance to the K-th neighbor, reduced over these rows and over anchors that lie outside them."""
-    distances = _kth_neighbor_distances(rows, weight, rows, weight, neighborhood, metric)
-    outlying = rows[:0] if outlying is None else outlying
-    beyond = _kth_neighbor_distances(outlying, np.zeros(len(outlying)), rows, weight, neighborhood, metric)
-    largest = max(distances.max(), beyond.max(initial=0.0))
-    lengthscale = largest if reduce == "max" else _weighted_median(distances, weight)
-    # Where most rows coincide with their neighbors (few distinct values), the shortest distance that is one.
-    return float(lengthscale) if lengthscale > 0 else _smallest_positive_distance(rows, metric)
-
-
-def _kth_neighbor_distances(
-    anchors: NDArray[np.float64],
-    own_weight: NDArray[np.float64],
-    neighbors: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    neighborhood: float,
-    metric: Metric,
-) -> NDArray[np.float64]:
-    """Distance from each anchor to its K-th neighbor, where a row of weight w stands for w rows. [n anchors]
-
-    An anchor that is itself among the neighbors (`own_weight` > 0) is not its own neighbor; its further copies are.
-    """
-    k = max(1, int(weight.sum() // neighborhood))
-    itself = np.minimum(own_weight, 1.0)
-    parts = [
-        _weighted_kth(cdist(anchors[block], neighbors, metric), weight, k + itself[block])
-        for block in row_blocks(len(anchors), ANCHORS_AT_A_TIME)
-    ]
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _weighted_kth(distances: NDArray[np.float64], weight: NDArray[np.float64], k: NDArray[np.float64]) -> NDArray[np.float64]:
-    """In each row, the smallest distance within which the weights add up to k."""
-    if (weight == 1).all() and (k == k[0]).all():
-        nth = min(int(k[0]), distances.shape[1]) - 1
-        return np.partition(distances, nth, axis=1)[:, nth]
-    order = np.argsort(distances, axis=1)
-    reached = np.cumsum(weight[order], axis=1) >= (k * (1 - 1e-12))[:, None]
-    reached[:, -1] = True
-    nth = order[np.arange(len(order)), reached.argmax(axis=1)]
-    return distances[np.arange(len(distances)), nth]
-
-
-def _weighted_median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
-    """The median of the values, each repeated as often as its weight says."""
-    order = np.argsort(values)
-    cumulative = np.cumsum(weight[order])
-    half = cumulative[-1] / 2
-    lower = np.searchsorted(cumulative, half * (1 - 1e-12))
-    upper = min(np.searchsorted(cumulative, half * (1 + 1e-12), side="right"), len(values) - 1)
-    return float((values[order[lower]] + values[order[upper]]) / 2)
-
-
-def _smallest_positive_distance(rows: NDArray[np.float64], metric: Metric) -> float:
-    """The smallest distance between two rows that differ; 1 where all coincide and any lengthscale is as good."""
-    distances = cdist(rows, rows, metric)
-    positive = distances[distances > 0]
-    return float(positive.min()) if len(positive) > 0 else 1.0
-
-
-Array = NDArray[np.float64]
-
-ROUNDING = 1e-14
-"""Spread of a column, relative to its largest entry, that rounding alone may cause."""
-
-
-def column_scale(rows: Array, weight: Array, *, per_column: bool) -> Array:
-    """The standard deviation of each column, 1 for a constant one; or a common factor for all columns. [D]"""
-    largest = _largest_entries(rows)
-    if not per_column:
-        # One common factor, and out of it again: distances of 1e±150 would not survive being squared.
-        return np.full(rows.shape[1], max(largest.max(initial=0.0), np.finfo(float).tiny))
-    scaled = rows / largest
-    mean = weight @ scaled / weight.sum()
-    deviation = np.sqrt(weight @ (scaled - mean) ** 2 / weight.sum())
-    # A constant column has no spread to measure by; it adds nothing to any distance either.
-    return np.where(deviation > ROUNDING, deviation, 1.0) * largest
-
-
-def _largest_entries(rows: Array) -> Array:
-    """The largest absolute value of each column, 1 where all are zero. [D]"""
-    largest = np.maximum(rows.max(axis=0), -rows.min(axis=0))
-    return np.where(largest > 0, largest, 1.0)
-
-
-FARTHEST_ROWS = 64
+from ..data._rows import MappedRows
+from ._incomplete_gaussian import GaussianRows, fit_gaussian
+from ._lengthscale import check_rule, column_scale, farthest_rows, neighbor_lengthscale
+from ._protocol import (
+    LARGEST_HALF_NORM,
+    Array,
+    BlockKernel,
+    CallByBlocks,
+    TakesMissingCells,
+    UnitDiagonal,
+    block_kernel,
+    not_resolved,
+    short_repr,
+    training_rows,
+)
 
 
 class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -133,7 +40,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         l       = reduce over rows of the distance to the K-th neighbor,      K = max(1, ⌊N / neighborhood⌋)
 
     With `per_column` the distances are measured in units of each column's standard deviation s_d, and l_d = s_d·l: the
-    kernel then does not depend on the units a table happens to be written in. On columns of equal standard deviation it is
+    kernel then does not depend on the units in which a table is written. On columns of equal standard deviation it is
     the isotropic kernel. Set it to false where the columns share a unit and their relative scale carries meaning
     (coordinates, pixels, principal components).
 
@@ -142,8 +49,8 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     neighborhood
         The neighbor that sets the lengthscale is the K = ⌊N / neighborhood⌋-th; larger values give shorter lengthscales.
     reduce
-        "max" is the paper's rule, "median" ignores outlying rows: one row far from all others stretches the maximum,
-        and with it the kernel, at will.
+        "max" is the paper's rule. "median" ignores outlying rows: a single row far from all others stretches the maximum,
+        and with it the kernel, without limit.
     per_column
         One lengthscale per column, or one for all.
     max_rows
@@ -164,10 +71,10 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         self.per_column = per_column
         self.max_rows = max_rows
 
-    def resolve(self, X: Any, sample_weight: NDArray[np.float64] | None = None, seed: int = 0) -> RBF:
-        """scikit-learn's `RBF` with the lengthscale that the rule gives for these rows, in memory or not.
+    def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> RBF:
+        """Return scikit-learn's `RBF` with the lengthscale that the rule gives for these rows, in memory or not.
 
-        At most two passes over the rows, one for the sample and one for the rows farthest out; neighbors are searched in the sample.
+        It reads the rows at most twice, for the sample and for the rows farthest out; neighbors are searched in the sample.
         """
         check_rule(self.neighborhood, self.reduce, self.max_rows)
         rows = open_rows(X, sample_weight)
@@ -175,14 +82,14 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         scale = column_scale(sample.rows, sample.weight, per_column=self.per_column)
         # A full sample may lack the outlying rows that the largest distance belongs to.
         sampled = len(sample.rows) == self.max_rows
-        outlying = _farthest_rows(rows, scale, sample.rows, seed) if sampled and self.reduce == "max" else sample.rows[:0] / scale
+        outlying = farthest_rows(rows, scale, sample.rows, seed) if sampled and self.reduce == "max" else sample.rows[:0] / scale
         lengthscale = scale * neighbor_lengthscale(
             sample.rows / scale, sample.weight, neighborhood=self.neighborhood, reduce=self.reduce, outlying=outlying
         )
         return RBF(lengthscale if self.per_column else float(lengthscale[0]), length_scale_bounds="fixed")
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> NoReturn:
-        """An error: there is no lengthscale yet."""
+        """Raise ValueError: there is no lengthscale yet."""
         raise not_resolved(self, "lengthscale")
 
     def __repr__(self) -> str:
@@ -192,42 +99,153 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         )
 
 
-class _Outlying(NamedTuple):
-    """Distinct rows and their squared distances from the center, in units of the columns' scale."""
+class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
+    """The expected squared exponential where NaN marks a missing cell.
 
-    rows: NDArray[np.float64]
-    squared: NDArray[np.float64]
-    hashes: NDArray[np.uint64]
+    For what is missing, rows are taken as Gaussian, x ~ N(μ, Σ): a missing cell has a mean m_d(x) given the known cells of its row, and
+    differs from it by a variance v_d, typical of its column. The kernel is the expectation of the squared exponential under that,
+    independently for each cell and row, divided by its value on the diagonal so that k(x, x) = 1. With v_d(x) = v_d for a missing cell
+    and 0 for a known one, and m_d(x) = x_d for a known one:
 
-    def farthest(self) -> _Outlying:
-        """Only the farthest of them; among those at the same distance, the ones with the smallest hashes, in any order of the rows."""
-        _, first = np.unique(self.hashes, return_index=True)
-        kept = first[np.lexsort((self.hashes[first], -self.squared[first]))[:FARTHEST_ROWS]]
-        return _Outlying(self.rows[kept], self.squared[kept], self.hashes[kept])
+        k(x, y) ∝ Π_d (1 + (v_d(x) + v_d(y)) / l_d²)^−½ exp(−½ (m_d(x) − m_d(y))² / (l_d² + v_d(x) + v_d(y)))
+
+    It is an inner product of expected features, so it is positive semi-definite whatever is missing; where nothing is, it is `RBF`.
+    It assumes that cells are missing for reasons that have nothing to do with their values (where a missing cell means something,
+    add a column that says so), and that columns are related linearly. More than 200 columns are taken as independent.
+
+    Parameters
+    ----------
+    neighborhood, reduce, per_column
+        As in `NeighborRBF`, which finds the lengthscales, with m_d(x) in the place of missing cells.
+    stretch
+        The factor by which the lengthscales of that rule are multiplied.
+    max_rows
+        With more distinct rows than this, μ, Σ and v come from a sample of this size.
+    length_scale, mean, covariance, open_variance
+        l, μ, Σ (or its diagonal, for independent columns) and v. Those that are None are found at `fit`.
+    """
+
+    def __init__(
+        self,
+        neighborhood: float = 10,
+        *,
+        reduce: Literal["max", "median"] = "max",
+        per_column: bool = True,
+        stretch: float = 1.0,
+        max_rows: int = 1000,
+        length_scale: float | ArrayLike | None = None,
+        mean: ArrayLike | None = None,
+        covariance: ArrayLike | None = None,
+        open_variance: ArrayLike | None = None,
+    ) -> None:
+        self.neighborhood = neighborhood
+        self.reduce = reduce
+        self.per_column = per_column
+        self.stretch = stretch
+        self.max_rows = max_rows
+        self.length_scale = length_scale
+        self.mean = mean
+        self.covariance = covariance
+        self.open_variance = open_variance
+
+    def prepare(self, X: Any) -> Array:
+        """Return the rows as numbers, with NaN for missing cells. [n, D]"""
+        return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=0)
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nothing is left to be taken from the training rows."""
+        return not any(value is None for value in (self.length_scale, self.mean, self.covariance, self.open_variance))
+
+    def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> IncompleteRBF:
+        """Return the kernel with the Gaussian and the lengthscales of these rows."""
+        check_number("max_rows", self.max_rows, Integral, at_least=2)
+        check_number("stretch", self.stretch, Real, above=0)
+        rows = training_rows(self, X, sample_weight)
+        parameters = self.get_params(deep=False)
+        if any(parameters[name] is None for name in ("mean", "covariance", "open_variance")):
+            sample = rows.sample(self.max_rows, seed)
+            gaussian, open_variance = fit_gaussian(sample.rows, sample.weight)
+            parameters |= {"mean": gaussian.mean, "covariance": gaussian.covariance, "open_variance": open_variance}
+        if self.length_scale is None:
+            gaussian = GaussianRows(np.asarray(parameters["mean"]), np.asarray(parameters["covariance"]))
+            rule = NeighborRBF(self.neighborhood, reduce=self.reduce, per_column=self.per_column, max_rows=self.max_rows)
+            filled = MappedRows(rows, gaussian.fill, rows.n_columns)
+            parameters["length_scale"] = self.stretch * rule.resolve(filled, seed=seed).length_scale
+        return IncompleteRBF(**parameters)
+
+    def block_kernel(self, points: Array) -> BlockKernel:
+        """Return `RBF`'s own function where nothing is missing, else one that needs a matrix product and an `exp`."""
+        if not self.is_resolved:
+            raise not_resolved(self, "lengthscales")
+        fill_complete = None if np.isnan(points).any() else block_kernel(RBF(np.asarray(self.length_scale)), points)
+        filled_points = self._filled(points)
+        factors = self._factors(filled_points)
+
+        def fill(X: Array, out: Array) -> None:
+            X = in_double_precision(X)
+            if fill_complete and not np.isnan(X).any():
+                fill_complete(X, out)
+                return
+            rows = self._filled(X)
+            if max(rows.half_norm, filled_points.half_norm) < LARGEST_HALF_NORM[np.dtype(np.float64)]:
+                np.matmul(rows.features(), factors, out=out)
+            else:  # too far out for differences from inner products
+                out[...] = self._column_by_column(rows, filled_points)
+            np.exp(np.minimum(out, 0.0, out=out), out=out)
+
+        return fill
+
+    def _filled(self, X: Array) -> _FilledRows:
+        gaussian = GaussianRows(np.asarray(self.mean), np.asarray(self.covariance))
+        return _FilledRows((gaussian.fill(X) - gaussian.mean) / np.asarray(self.length_scale), np.isnan(X))
+
+    def _exponents(self) -> tuple[Array, Array, Array]:
+        """Return precisions 1/(1 + r) with one cell missing and 1/(1 + 2r) with both, r = v/l², and log k for equal means. [D] each
+
+        log k = −½ (m(x) − m(y))² / (1 + r) − ½ log(1 + r) + ¼ log(1 + 2r) with one missing, where ¼ log(1 + 2r) is from the diagonal.
+        """
+        ratio = np.asarray(self.open_variance) / np.asarray(self.length_scale) ** 2
+        one, both = 1 / (1 + ratio), 1 / (1 + 2 * ratio)
+        return one, both, 0.5 * np.log(one) - 0.25 * np.log(both)
+
+    def _factors(self, points: _FilledRows) -> Array:
+        """Return the matrix that, multiplied by the features of a row, gives log k(x, u). [6 D, M]"""
+        one, both, log_one = self._exponents()
+        missing = points.missing
+        for_known = np.where(missing, one, 1.0)
+        for_missing = np.where(missing, both, one)
+        blocks = []
+        for precision, constant in ((for_known, np.where(missing, log_one, 0.0)), (for_missing, np.where(missing, 0.0, log_one))):
+            blocks += [-0.5 * precision, precision * points.values, constant - 0.5 * precision * points.values**2]
+        return np.ascontiguousarray(np.hstack(blocks).T)
+
+    def _column_by_column(self, rows: _FilledRows, points: _FilledRows) -> Array:
+        """Return log k(x, u) from differences, which is slower but exact for rows of any size. [n, M]"""
+        one, both, log_one = self._exponents()
+        out = np.zeros((len(rows.values), len(points.values)))
+        for d in range(rows.values.shape[1]):
+            n_missing = rows.missing[:, d, None].astype(np.intp) + points.missing[:, d]
+            difference = rows.values[:, d, None] - points.values[:, d]
+            out += np.array([0.0, log_one[d], 0.0])[n_missing] - 0.5 * np.array([1.0, one[d], both[d]])[n_missing] * difference**2
+        return out
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
-def _farthest_rows(rows: Rows, scale: NDArray[np.float64], sample: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """The rows farthest from the center of the sample, in units of `scale`."""
-    center = (sample / scale).mean(axis=0)
+class _FilledRows(NamedTuple):
+    """Rows with predictions in the place of missing cells, in units of the lengthscales."""
 
-    def summarize(part: Part) -> _Outlying:
-        squared = [((part.rows[block] / scale - center) ** 2).sum(axis=1) for block in row_blocks(len(part.rows))]
-        distances = np.where(part.weight > 0, np.concatenate(squared), -1.0)
-        return _farthest_of_part(part.rows, distances, scale, seed)
+    values: Array
+    missing: NDArray[np.bool_]
 
-    def combine(one: _Outlying, other: _Outlying) -> _Outlying:
-        return _Outlying(*(np.concatenate(pair) for pair in zip(one, other, strict=True))).farthest()
+    @property
+    def half_norm(self) -> float:
+        """The largest ½|x|²."""
+        return 0.5 * float((self.values**2).sum(axis=1).max(initial=0.0))
 
-    return rows.reduce(summarize, combine).rows
-
-
-def _farthest_of_part(rows: NDArray[Any], squared: NDArray[np.float64], scale: NDArray[np.float64], seed: int) -> _Outlying:
-    """The farthest distinct rows; those with a negative distance do not count."""
-    n_present = int((squared >= 0).sum())
-    count = min(FARTHEST_ROWS, n_present)
-    while True:
-        far = np.flatnonzero(squared >= np.partition(squared, -count)[-count]) if count else np.empty(0, np.intp)
-        hashes = hash_rows(rows[far], seed)
-        if count == n_present or len(np.unique(hashes)) >= FARTHEST_ROWS:
-            return _Outlying(np.asarray(rows[far] / scale, dtype=np.float64), squared[far], hashes).farthest()
-        count = min(4 * count, n_present)  # there were copies among them
+    def features(self) -> Array:
+        """Return x², x and 1 of each column, once for known cells and once for missing ones. [n, 6 D]"""
+        powers = (self.values**2, self.values, np.ones_like(self.values))
+        return np.hstack([power * mask for mask in (~self.missing, self.missing) for power in powers])
