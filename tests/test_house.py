@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -122,6 +125,111 @@ def test_core_needs_only_its_dependencies() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
             for name in names:
                 assert name.split(".")[0] in allowed | set(standard), f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_product_imports_nothing_that_is_not_installed_with_it(path: Path) -> None:
+    """Experiments, benchmarks and tests are folders of the repository and not of the wheel."""
+    outside = {"experiments", "benchmarks", "tests", *(helper.stem for helper in (ROOT / "tests").glob("*.py"))}
+    named = {name for name in imported_names(path) if name.split(".")[0] in outside}
+    assert named == set(), f"{path.name} imports {', '.join(named)}"
+
+
+def imported_names(path: Path) -> set[str]:
+    """Return the modules that a module imports by their whole name."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0}
+
+
+def test_the_wheel_holds_the_package_and_nothing_else() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/gpssl"]}
+
+
+PUBLIC_FILES = ("kernels", "cli")
+"""Rooms with files for their visitors: one for each kind of row, one for each command."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_is_public_or_begins_with_an_underscore(path: Path) -> None:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    in_private = any(part.startswith("_") for part in parts)
+    assert in_private or parts[0] in PUBLIC_FILES or (parts[0] in (*gpssl._MODULES, "estimator") and len(parts) == 1)
+
+
+@pytest.mark.parametrize("name", sorted(gpssl._MODULES))
+def test_a_room_exports_what_it_lists_and_its_page_in_the_reference_shows_it(name: str) -> None:
+    """The page of a module has its classes, functions and exceptions, those of `__all__`; constants are said in its text."""
+    module = importlib.import_module(f"gpssl.{name}")
+    assert len(set(module.__all__)) == len(module.__all__)
+    for exported in module.__all__:
+        thing = getattr(module, exported)
+        assert not exported.startswith("_")
+        assert not isinstance(thing, ModuleType), f"gpssl.{name}.{exported} is a module"
+        assert not isinstance(thing, type | FunctionType) or (thing.__doc__ and thing.__module__.startswith("gpssl.")), (
+            f"gpssl.{name}.{exported}"
+        )
+    if (PACKAGE / name).is_dir():
+        assert {seen for seen in defined_names(PACKAGE / name / "__init__.py") if not seen.startswith("_")} <= set(module.__all__)
+    else:
+        assert {seen for seen in defined_names(PACKAGE / f"{name}.py") if not seen.startswith("_")} == set(module.__all__)
+    assert name in listed_modules()
+
+
+def defined_names(path: Path) -> set[str]:
+    """Return the classes, functions and constants that a module defines itself."""
+    body = ast.parse(path.read_text()).body
+    made = {node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    targets = [node.targets for node in body if isinstance(node, ast.Assign)]
+    targets += [[node.target] for node in body if isinstance(node, ast.AnnAssign)]
+    return made | {target.id for each in targets for target in each if isinstance(target, ast.Name)} - {"Array"}
+
+
+def listed_modules() -> set[str]:
+    """Return the modules that the reference has pages of."""
+    return set(re.findall(r"^   gpssl\.(\w+)$", (ROOT / "docs" / "api" / "index.md").read_text(), flags=re.MULTILINE))
+
+
+def test_the_reference_lists_the_public_modules_and_no_others() -> None:
+    assert listed_modules() == set(gpssl._MODULES)
+
+
+@pytest.mark.xfail(reason="helpers in the files of kernels get their underscores", strict=False)
+@pytest.mark.parametrize("path", sorted((PACKAGE / "kernels").glob("[!_]*.py")), ids=lambda path: path.stem)
+def test_files_of_kernels_define_kernels_and_private_helpers(path: Path) -> None:
+    public = {name for name in defined_names(path) if not name.startswith("_")}
+    assert public <= set(gpssl.kernels.__all__), f"{path.name}: {public - set(gpssl.kernels.__all__)}"
+
+
+BRITISH = re.compile(
+    r"neighbour|colour|behaviour|favour|flavour|tumour|centre|centring|labell|modell|learnt|grey|artefact|catalogue|analyse|"
+    r"(normal|standard|minim|maxim|optim|general|factor|marginal|recogn|initial|random|regular|summar|serial|penal)is(e|ing|ation)",
+    flags=re.IGNORECASE,
+)
+SOURCES = sorted(path for folder in ("src", "experiments", "benchmarks", "tests", "docs") for path in (ROOT / folder).rglob("*.py"))
+
+
+def test_names_are_spelled_the_american_way() -> None:
+    assert [str(path) for path in SOURCES if BRITISH.search(str(path.relative_to(ROOT)))] == []
+    british = {f"{path.name}: {name}" for path in SOURCES for name in identifiers(path) if BRITISH.search(name)}
+    assert british == set()
+
+
+def identifiers(path: Path) -> set[str]:
+    """Return the names of functions, classes, parameters, variables and attributes in a file."""
+    kinds = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.keyword: "arg", ast.FunctionDef: "name", ast.ClassDef: "name"}
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return {getattr(node, kinds[type(node)]) or "" for node in nodes if type(node) in kinds}
+
+
+LONGEST_FILE = 500
+"""Lines. A file has one reason to exist and is read in one sitting: 80 to 400 lines are a good size."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_file_is_too_long_to_read(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LONGEST_FILE
 
 
 def test_readme_s_commands_are_targets_of_the_makefile() -> None:

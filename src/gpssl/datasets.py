@@ -11,6 +11,22 @@ import numpy as np
 import sklearn.datasets
 from numpy.typing import NDArray
 
+__all__ = [
+    "NOISE",
+    "QUADRANT_ROWS",
+    "RADII",
+    "TABLES",
+    "ExampleFile",
+    "Table",
+    "even_circles",
+    "load_breast_cancer",
+    "load_diabetes",
+    "load_digits",
+    "load_wine",
+    "quadrant_circles",
+    "write_example",
+]
+
 Array = NDArray[np.float64]
 
 
@@ -40,7 +56,7 @@ class Table:
 
 
 def load_breast_cancer() -> Table:
-    """Wisconsin diagnostic breast cancer, 569 rows of 30 columns, "malignant" or "benign": comes with scikit-learn.
+    """Load Wisconsin diagnostic breast cancer, 569 rows of 30 columns, "malignant" or "benign": comes with scikit-learn.
 
     Examples
     --------
@@ -53,17 +69,17 @@ def load_breast_cancer() -> Table:
 
 
 def load_digits() -> Table:
-    """Handwritten digits, 1,797 pictures of 8 × 8 pixels, "0" to "9": comes with scikit-learn."""
+    """Load handwritten digits, 1,797 pictures of 8 × 8 pixels, "0" to "9": comes with scikit-learn."""
     return _from_scikit_learn("digits", sklearn.datasets.load_digits())
 
 
 def load_wine() -> Table:
-    """Chemical analyses of 178 wines in 13 columns, of three cultivars: comes with scikit-learn."""
+    """Load chemical analyses of 178 wines in 13 columns, of three cultivars: comes with scikit-learn."""
     return _from_scikit_learn("wine", sklearn.datasets.load_wine())
 
 
 def load_diabetes() -> Table:
-    """The progression of diabetes in a year, of 442 patients with 10 columns: comes with scikit-learn."""
+    """Load the progression of diabetes in a year, of 442 patients with 10 columns: comes with scikit-learn."""
     bunch = sklearn.datasets.load_diabetes(scaled=False)
     return Table("diabetes", bunch.data, bunch.target, tuple(bunch.feature_names))
 
@@ -74,7 +90,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "wine": load_wine,
     "diabetes": load_diabetes,
 }
-"""By name."""
+"""Functions that load a table, by its name."""
 
 
 class ExampleFile(NamedTuple):
@@ -110,7 +126,7 @@ def _from_scikit_learn(name: str, bunch: Any) -> Table:
     )
 
 
-Rows = tuple[NDArray[np.float64], NDArray[np.intp]]
+_Circles = tuple[Array, NDArray[np.intp]]
 
 RADII = (0.5, 1.0)
 NOISE = 0.2
@@ -118,8 +134,8 @@ QUADRANT_ROWS = (300, 100, 50, 0)
 """Training rows in the top right, top left, bottom left and bottom right quadrant."""
 
 
-def quadrant_circles(rows: tuple[int, int, int, int] = QUADRANT_ROWS, seed: int = 0) -> Rows:
-    """The paper's concentric circles (section 3.2): rows, and the circle that each comes from.
+def quadrant_circles(rows: tuple[int, int, int, int] = QUADRANT_ROWS, seed: int = 0) -> _Circles:
+    """Draw the paper's concentric circles (section 3.2): rows, and the circle that each comes from.
 
     In each quadrant, counted counter-clockwise from the top right, a row has a radius of 0.5 or 1 with equal probability, a uniform angle,
     and Gaussian noise of standard deviation 0.2 in both coordinates.
@@ -127,13 +143,13 @@ def quadrant_circles(rows: tuple[int, int, int, int] = QUADRANT_ROWS, seed: int 
     return _circles(np.repeat(np.arange(4), rows), np.random.default_rng(seed))
 
 
-def even_circles(n_rows: int, seed: int = 0) -> Rows:
-    """The same circles with rows in all quadrants alike: the paper's labeled rows and test rows (section 3.3.1)."""
+def even_circles(n_rows: int, seed: int = 0) -> _Circles:
+    """Draw the same circles with rows in all quadrants alike: the paper's labeled rows and test rows (section 3.3.1)."""
     rng = np.random.default_rng(seed)
     return _circles(rng.integers(4, size=n_rows), rng)
 
 
-def _circles(quadrant: NDArray[np.intp], rng: np.random.Generator) -> Rows:
+def _circles(quadrant: NDArray[np.intp], rng: np.random.Generator) -> _Circles:
     circle = rng.integers(len(RADII), size=len(quadrant))
     angle = (quadrant + rng.random(len(quadrant))) * np.pi / 2
     radius = np.array(RADII)[circle]
