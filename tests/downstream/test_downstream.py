@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import check_classifiers_classes
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
 from gpssl.datasets import even_circles, quadrant_circles
 from gpssl.downstream import BayesianLogisticRegression, PerceptronClassifier
+from gpssl.downstream._heads import ClassifierClones
 from gpssl.evaluation._selective import aurc
 from gpssl.kernels import NeighborRBF
 from representations import Certain, frozen_full, run_checks
@@ -287,7 +288,9 @@ class Remembers(ClassifierMixin, BaseEstimator):
 def test_weights_and_metadata_reach_the_head_at_the_labeled_rows(flowers: tuple[Array, NDArray[np.intp]], ssl: GPSSL) -> None:
     X, few = flowers
     weight, shade = np.arange(1.0, 151.0), np.arange(150) * 10
-    head = frozen_full(ssl, Remembers(), n_draws=2).fit(X, few, sample_weight=weight, shade=shade).heads_.heads[1]
+    heads = frozen_full(ssl, Remembers(), n_draws=2).fit(X, few, sample_weight=weight, shade=shade).heads_
+    assert isinstance(heads, ClassifierClones)
+    head = heads.heads[1]
     np.testing.assert_array_equal(head.weight_, weight[few >= 0])
     np.testing.assert_array_equal(head.shade_, shade[few >= 0])
 
@@ -305,6 +308,7 @@ def test_metadata_are_routed_to_who_requests_them(flowers: tuple[Array, NDArray[
         with pytest.raises(Exception, match="not explicitly set as requested"):
             MarginalizedClassifier(GPSSL(2), Remembers(), n_draws=2).fit(X, few, sample_weight=weight)
     for classifier in (both, alone):
+        assert isinstance(classifier.heads_, ClassifierClones)
         np.testing.assert_array_equal(classifier.heads_.heads[0].weight_, weight[few >= 0])
         np.testing.assert_array_equal(classifier.heads_.heads[0].shade_, shade[few >= 0])
     assert both.representation_.moments_.weight == pytest.approx(weight.sum())

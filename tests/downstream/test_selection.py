@@ -20,7 +20,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import gpssl.downstream
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
-from gpssl.downstream import BayesianLogisticRegression, RepresentationSearch, deal_folds
+from gpssl.downstream import BayesianLogisticRegression, RepresentationSearch
+from gpssl.downstream._search import deal_folds
 from gpssl.downstream._trials import Trials
 from gpssl.evaluation._calibration import log_density
 from gpssl.inference import Variational

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._validation import seed_from, unchanged_on_failure
 from ..data._arrays import in_double_precision
-from ..data._labels import LabeledRows, check_at_least_two, find_class_labels, find_targets, labeled_rows
+from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, find_targets, labeled_rows
 from ..kernels._protocol import takes_missing_cells
 from ._kernel_pca import KernelRows
 
@@ -189,7 +189,7 @@ class SupervisedGPRegressor(RegressorMixin, KernelRows):
         return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
 
 
-def _labeled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: LabeledRows) -> tuple[NDArray[Any], int]:
+def _labeled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: KnownLabels) -> tuple[NDArray[Any], int]:
     """Resolve the kernel on all rows; the labeled ones, and the seed."""
     rows = in_double_precision(estimator._check_rows(X, reset=True))
     check_consistent_length(rows, y)

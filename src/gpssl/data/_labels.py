@@ -16,8 +16,8 @@ UNLABELED = -1
 """The mark of a row without a label, where labels are whole numbers; elsewhere it is None or NaN."""
 
 
-class LabeledRows(NamedTuple):
-    """The labeled rows of a table."""
+class KnownLabels(NamedTuple):
+    """Which rows of a table have a label, and the labels."""
 
     rows: NDArray[np.intp]
     """Where they are. [n labeled]"""
@@ -36,7 +36,7 @@ class Encoded(NamedTuple):
     """The rows of positive weight. [n used]"""
 
 
-def find_class_labels(y: Any) -> LabeledRows:
+def find_class_labels(y: Any) -> KnownLabels:
     """The rows with a label: neither None nor NaN nor, where labels are whole numbers, −1."""
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
@@ -51,7 +51,7 @@ def find_class_labels(y: Any) -> LabeledRows:
     return labels
 
 
-def labeled_rows(y: Any) -> LabeledRows:
+def labeled_rows(y: Any) -> KnownLabels:
     """The same for rows to be scored or shown, where there need not be several classes."""
     labels = _labels_of_rows(y)
     if len(labels.rows) == 0:
@@ -59,16 +59,16 @@ def labeled_rows(y: Any) -> LabeledRows:
     return labels
 
 
-def _labels_of_rows(y: Any) -> LabeledRows:
+def _labels_of_rows(y: Any) -> KnownLabels:
     values = as_labels(y)
     rows = np.flatnonzero(~missing(values))
     labels = _tidy(values[rows])
     if _are_whole_numbers(labels):
         rows, labels = rows[labels != UNLABELED], labels[labels != UNLABELED]
-    return LabeledRows(rows, labels)
+    return KnownLabels(rows, labels)
 
 
-def find_targets(y: Any) -> LabeledRows:
+def find_targets(y: Any) -> KnownLabels:
     """The rows with a number to predict: those that are not NaN."""
     if y is None:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
@@ -77,7 +77,7 @@ def find_targets(y: Any) -> LabeledRows:
     rows = np.flatnonzero(~np.isnan(values))
     if len(rows) == 0:
         raise ValueError("No row has a target: all of y is NaN, which marks unlabeled rows. Give some rows a number.")
-    return LabeledRows(rows, values[rows])
+    return KnownLabels(rows, values[rows])
 
 
 def encode_classes(y: Any, weight: NDArray[np.float64]) -> Encoded:
@@ -148,7 +148,7 @@ def _are_whole_numbers(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "iu"
 
 
-def _refuse_minus_one_as_a_class(labels: LabeledRows, n_rows: int) -> None:
+def _refuse_minus_one_as_a_class(labels: KnownLabels, n_rows: int) -> None:
     """Labels −1 and 1 alone are likely two classes; to take −1 for "unlabeled" would be a silent guess."""
     if len(labels.rows) < n_rows and _are_whole_numbers(labels.values) and np.all(labels.values == 1):
         raise ValueError(

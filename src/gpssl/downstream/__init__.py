@@ -6,7 +6,7 @@ from ._linear import BayesianLinearRegression
 from ._logistic import BayesianLogisticRegression
 from ._perceptron import PerceptronClassifier
 from ._regressor import MarginalizedRegressor
-from ._search import RepresentationSearch, deal_folds, default_grid
+from ._search import RepresentationSearch, default_grid
 
 __all__ = [
     "BayesianLinearRegression",
@@ -18,6 +18,5 @@ __all__ = [
     "PerceptronClassifier",
     "RepresentationSearch",
     "Uncertainty",
-    "deal_folds",
     "default_grid",
 ]

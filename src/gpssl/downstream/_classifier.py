@@ -11,11 +11,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._runtime.callbacks import fitting
-from .._validation import unchanged_on_failure
-from ..data._labels import check_at_least_two, find_class_labels, labeled_rows
-from ._clones import fit_classifiers
+from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, labeled_rows
 from ._distributions import ClassDistribution, Uncertainty, class_uncertainty, join_classes, join_uncertainties
+from ._heads import ClassifierClones, ClassifierHeads, fit_classifiers
 from ._logistic import BayesianLogisticRegression
 from ._marginal import Marginalized
 
@@ -81,20 +79,26 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
     (50, (569, 2), (569, 2))
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MarginalizedClassifier:
-        """Fit the representation to all rows and the heads to the labeled ones.
+    heads_: ClassifierHeads
 
-        Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
-        requested them.
-        """
-        with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self):
-            self._check_parameters()
-            self._fit(X, y, find_class_labels(y), sample_weight, params, fit_classifiers, task)
-        return self
+    def _find_labels(self, y: Any) -> KnownLabels:
+        return find_class_labels(y)
 
     def _check_labels(self, values: NDArray[Any]) -> None:
         self.classes_ = np.unique(values)
         check_at_least_two(self.classes_)
+
+    def _head(self) -> Any:
+        head = BayesianLogisticRegression() if self.head is None else self.head
+        if not hasattr(head, "predict_proba"):
+            raise TypeError(
+                f"The head {type(head).__name__} has no predict_proba, and probabilities are what is averaged over draws. Wrap it in "
+                "sklearn.calibration.CalibratedClassifierCV, or choose a head that has it."
+            )
+        return head
+
+    def _fit_clones(self, head: Any, Z: Array, y: NDArray[Any], **params: Any) -> ClassifierClones:
+        return fit_classifiers(head, Z, y, params, self.n_jobs, bool(self.verbose))
 
     def predict_distribution(self, X: Any) -> ClassDistribution:
         """Return probabilities, their standard deviations and the split of the uncertainty, from one evaluation of the draws."""
@@ -136,27 +140,19 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
     def _evaluate(self, X: Any) -> Iterator[tuple[Array, Array]]:
         """Yield features [S, n, J] and each draw's probabilities [S, n, K] for consecutive parts of the rows."""
         check_is_fitted(self)
-        for Z in self._represent_in_blocks(X):
+        for Z in self._represent_in_parts(X):
             yield Z, self.heads_.predict_proba(Z)
 
     def _variance(self, Z: Array, proba: Array) -> Array | None:
         """Return the variance of probabilities over draws and heads' weights; None for one head without a posterior. [n, K]"""
-        if hasattr(self.heads_, "predict_proba_variance"):
-            return proba.var(axis=0) + self.heads_.predict_proba_variance(Z).mean(axis=0)
+        of_heads = self.heads_.predict_proba_variance(Z)
+        if of_heads is not None:
+            return proba.var(axis=0) + of_heads.mean(axis=0)
         return None if self.n_draws in (None, 1) else proba.var(axis=0)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy, at the rows that have a label."""
+        """Return the accuracy at the rows that have a label."""
         check_consistent_length(X, y, sample_weight)
         labels = labeled_rows(y)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
         return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
-
-    def _head(self) -> Any:
-        head = BayesianLogisticRegression() if self.head is None else self.head
-        if not hasattr(head, "predict_proba"):
-            raise TypeError(
-                f"The head {type(head).__name__} has no predict_proba, and probabilities are what is averaged over draws. Wrap it in "
-                "sklearn.calibration.CalibratedClassifierCV, or choose a head that has it."
-            )
-        return head

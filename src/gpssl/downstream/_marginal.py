@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +18,22 @@ from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_method_params, _num_samples, check_consistent_length, has_fit_parameter, indexable
 
-from .._runtime.callbacks import CallbackSupport, Task
-from .._validation import check_number, check_weights
+from .._runtime.callbacks import CallbackSupport, Task, fitting
+from .._validation import check_number, check_weights, unchanged_on_failure
 from ..core._checked_rows import check_rows_in_memory, copy_columns, rows_in_memory, warn_outside_training
 from ..core._posterior import FunctionDraws
 from ..data._arrays import row_blocks
-from ..data._labels import LabeledRows
+from ..data._labels import KnownLabels
 from ..data._opening import is_lazy
 from ..estimator import GPSSL
 from ._distributions import PREDICTION_ROWS
+from ._heads import HeadForDraws
 
 Array = NDArray[np.float64]
 
 
-class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
-    """Fits the representation, draws its functions, and evaluates them."""
+class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
+    """An estimator that fits a representation, draws its functions, trains a head on each, and evaluates them."""
 
     def __init__(
         self,
@@ -49,37 +52,46 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # Steps of fitting
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit the representation to all rows and the heads to the labeled ones.
 
-    def _fit(
-        self,
-        X: Any,
-        y: Any,
-        labels: LabeledRows,
-        sample_weight: Any,
-        params: Mapping[str, Any],
-        fit_clones: Callable[..., Any],
-        task: Task,
-    ) -> None:
-        """Representation from all rows, heads from the labeled ones: all draws at once where the head can, in clones where it cannot."""
-        X, head = as_indexable(X, y), self._head()
-        shared = self._share_params(X, labels.rows, head, sample_weight, params)
-        values = labels.values[np.isin(labels.rows, shared.labeled)]
-        self._check_labels(values)
-        Z = self._fit_representation(X, shared.labeled, shared.representation, task)
-        head = self._seeded_head(head)
-        with task.subtask("heads"):
-            if hasattr(head, "fit_draws"):
-                self.heads_ = head.fit_draws(Z, values, **shared.head)
-            else:
-                self.heads_ = fit_clones(head, Z, values, shared.head, self.n_jobs, bool(self.verbose))
-        self.n_labeled_ = len(values)
+        Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
+        requested them.
+        """
+        with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self):
+            self._check_parameters()
+            labels = self._find_labels(y)
+            X, head = as_indexable(X, y), self._head()
+            shared = self._share_params(X, labels.rows, head, sample_weight, params)
+            values = labels.values[np.isin(labels.rows, shared.labeled)]
+            self._check_labels(values)
+            Z = self._fit_representation(X, shared.labeled, shared.representation, task)
+            head = self._seeded_head(head)
+            with task.subtask("heads"):
+                fit_draws = head.fit_draws if isinstance(head, HeadForDraws) else partial(self._fit_clones, head)
+                self.heads_ = fit_draws(Z, values, **shared.head)
+            self.n_labeled_ = len(values)
+        return self
 
-    def _head(self) -> Any:
-        raise NotImplementedError
+    # What classifier and regressor differ in
 
+    @abstractmethod
+    def _find_labels(self, y: Any) -> KnownLabels:
+        """Return the rows with a label, and their labels."""
+
+    @abstractmethod
     def _check_labels(self, values: NDArray[Any]) -> None:
-        raise NotImplementedError
+        """Raise ValueError where the labels of positive weight are too few."""
+
+    @abstractmethod
+    def _head(self) -> Any:
+        """Return the head or its default; raise TypeError for an estimator that cannot be one."""
+
+    @abstractmethod
+    def _fit_clones(self, head: Any, Z: Array, y: NDArray[Any], **params: Any) -> Any:
+        """Fit a clone of the head for each draw."""
+
+    # Steps of fitting
 
     def _check_parameters(self) -> None:
         if self.n_draws is not None:
@@ -109,16 +121,16 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         self.functions_ = self.representation_.draw_functions(int(self.n_draws), random_state=seed)
         # At the labeled rows jointly: each function trains its head there, and new rows are drawn given these.
         Z = self.functions_(_safe_indexing(X, labeled))
-        if hasattr(self.functions_, "settle"):
+        if isinstance(self.functions_, FunctionDraws):
             self.functions_.settle()
         return Z
 
     def _seeded_head(self, head: Any) -> Any:
-        """A clone of the head, with a seed where it has none: all draws' heads start alike."""
+        """Return a clone of the head, with a seed where it has none: all draws' heads start alike."""
         return seeded(clone(head), None if self.random_state is None else check_random_state(self.random_state))
 
     def _share_params(self, X: Any, labeled: NDArray[np.intp], head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
-        """Weights and other metadata for the representation (all rows) and the head (labeled rows of positive weight)."""
+        """Share weights and other metadata between the representation (all rows) and the head (labeled rows of positive weight)."""
         weights = {} if sample_weight is None else {"sample_weight": check_weights(sample_weight, _num_samples(X))}
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **weights, **params)
@@ -135,15 +147,16 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
     # Features of rows
 
     def _represent(self, X: Any) -> Array:
-        """The features of rows, for each draw. [S, n, J]"""
+        """Return the features of rows, for each draw. [S, n, J]"""
         if self.n_draws is None:
             return np.asarray(self.representation_.transform(X), dtype=np.float64)[None]
-        # A prediction should depend on its row alone, not on what else is asked and when.
-        evaluate = getattr(self.functions_, "one_row_at_a_time", self.functions_)
-        return evaluate(X)
+        if isinstance(self.functions_, FunctionDraws):
+            # A prediction should depend on its row alone, not on what else is asked and when.
+            return self.functions_.one_row_at_a_time(X)
+        return self.functions_(X)
 
-    def _represent_in_blocks(self, X: Any) -> Iterator[Array]:
-        """Yield the features of consecutive blocks of rows, which are checked once, before. [S, n block, J] each"""
+    def _represent_in_parts(self, X: Any) -> Iterator[Array]:
+        """Yield the features of consecutive parts of the rows, which are checked once, before. [S, n part, J] each"""
         X = in_memory(X)
         kernel = self._kernel_of_rows()
         if kernel is None:
@@ -158,7 +171,7 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
             yield self._represent(rows_in_memory(checked[block]))
 
     def _kernel_of_rows(self) -> Kernel | None:
-        """The kernel that says what rows must look like; None for a representation that checks its rows by itself."""
+        """Return the kernel that says what rows must look like; None for a representation that checks its rows by itself."""
         if self.n_draws is not None:
             return self.functions_.kernel if isinstance(self.functions_, FunctionDraws) else None
         frozen = isinstance(self.representation_, FrozenEstimator)
@@ -168,7 +181,7 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
     # scikit-learn's protocol
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Which metadata go to the representation and which to the head."""
+        """Return which metadata go to the representation and which to the head."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__)
         return router.add(representation=self._representation(), method_mapping=mapping).add(head=self._head(), method_mapping=mapping)
@@ -180,7 +193,7 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
 
 
 class SharedParams(NamedTuple):
-    """Who gets what at `fit`."""
+    """The metadata that the representation and the head get at `fit`."""
 
     representation: dict[str, Any]
     head: dict[str, Any]
@@ -189,14 +202,14 @@ class SharedParams(NamedTuple):
 
 
 def as_indexable(X: Any, y: Any) -> Any:
-    """Rows that can be indexed, as many as labels."""
+    """Return rows that can be indexed, and raise ValueError unless they are as many as the labels."""
     X = in_memory(X)
     check_consistent_length(X, y)
     return X
 
 
 def in_memory(X: Any) -> Any:
-    """Rows that can be indexed; for files, Dask and the like, what to do."""
+    """Return rows that can be indexed; raise TypeError for files, Dask and the like, and say what to do."""
     if is_lazy(X) and not isinstance(X, np.memmap):
         raise TypeError(
             f"Heads need rows in memory, got {type(X).__name__}. Fit the representation to all rows, ssl = GPSSL().fit(X), then the heads "
@@ -215,7 +228,7 @@ def _check_takes_weights(estimator: Any) -> None:
 
 
 def seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
-    """With a random state, all parameters of this name that are None are set from it, so that one seed makes all reproducible."""
+    """Set all parameters `random_state` that are None from this random state, if any, so that one seed makes all reproducible."""
     if random_state is not None:
         names = sorted(name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state"))
         unset = [name for name in names if estimator.get_params()[name] is None]

@@ -59,6 +59,9 @@ class Perceptrons:
         map_on_threads(fill, list(row_blocks(draws.shape[1], max(1, NUMBERS_AT_ONCE // (n_draws * n_hidden)))))
         return probabilities
 
+    def predict_proba_variance(self, Z: Array) -> None:
+        """Return None: a perceptron has no posterior over its weights."""
+
 
 class PerceptronClassifier(ClassifierMixin, BaseEstimator):
     """The paper's two-layer perceptron: one hidden layer of rectified units, softmax on top.

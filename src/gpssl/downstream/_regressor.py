@@ -12,11 +12,9 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._runtime.callbacks import fitting
-from .._validation import unchanged_on_failure
-from ..data._labels import find_targets
-from ._clones import fit_regressors
+from ..data._labels import KnownLabels, find_targets
 from ._distributions import NumberDistribution, Uncertainty, join_numbers, join_uncertainties
+from ._heads import RegressorClones, RegressorHeads, fit_regressors
 from ._linear import BayesianLinearRegression
 from ._marginal import Marginalized
 
@@ -76,20 +74,23 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
     ((442,), (442,), (442, 2))
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> MarginalizedRegressor:
-        """Fit the representation to all rows and the heads to those with a target.
+    heads_: RegressorHeads
 
-        Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
-        requested them.
-        """
-        with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self):
-            self._check_parameters()
-            self._fit(X, y, find_targets(y), sample_weight, params, fit_regressors, task)
-        return self
+    def _find_labels(self, y: Any) -> KnownLabels:
+        return find_targets(y)
 
     def _check_labels(self, values: NDArray[Any]) -> None:
         if len(values) == 0:
             raise ValueError("All rows with a target have weight zero. Give some of them a positive weight.")
+
+    def _head(self) -> Any:
+        head = BayesianLinearRegression() if self.head is None else self.head
+        if is_classifier(head):
+            raise TypeError(f"The head {type(head).__name__} is a classifier: pass a regressor, or use MarginalizedClassifier.")
+        return head
+
+    def _fit_clones(self, head: Any, Z: Array, y: NDArray[Any], **params: Any) -> RegressorClones:
+        return fit_regressors(head, Z, y, params, self.n_jobs, bool(self.verbose))
 
     def predict_distribution(self, X: Any) -> NumberDistribution:
         """Return means, standard deviations, intervals and the split of the uncertainty, from one evaluation of the draws."""
@@ -119,21 +120,15 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
     def _evaluate(self, X: Any) -> Iterator[NumberDistribution]:
         """Yield the predicted distribution for consecutive parts of the rows."""
         check_is_fitted(self)
-        for Z in self._represent_in_blocks(X):
+        for Z in self._represent_in_parts(X):
             yield NumberDistribution.of(*self.heads_.predict_normal(Z))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R², at the rows that have a target."""
+        """Return R² at the rows that have a target."""
         check_consistent_length(X, y, sample_weight)
         targets = find_targets(y)
         weight = None if sample_weight is None else np.asarray(sample_weight)[targets.rows]
         return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
-
-    def _head(self) -> Any:
-        head = BayesianLinearRegression() if self.head is None else self.head
-        if is_classifier(head):
-            raise TypeError(f"The head {type(head).__name__} is a classifier: pass a regressor, or use MarginalizedClassifier.")
-        return head
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

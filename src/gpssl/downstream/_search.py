@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.frozen import FrozenEstimator
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.callbacks import CallbackSupport, fitting
 from .._validation import check_number, unchanged_on_failure
-from ..data._labels import LabeledRows, find_class_labels, find_targets
+from ..data._labels import KnownLabels, find_class_labels, find_targets
 from ..estimator import GPSSL, REFITTABLE, kernel_of
 from ..kernels.vectors import NeighborRBF
 from ._classifier import MarginalizedClassifier
@@ -130,19 +129,19 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.score(X, y, sample_weight)
 
-    @available_if(lambda self: hasattr(self._estimator(), "predict_proba_std"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: is_classifier(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_proba_std(self, X: Any) -> Array:
         """The standard deviation of the best estimator's probabilities. [n, K]"""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba_std(X)
 
-    @available_if(lambda self: hasattr(self._estimator(), "predict_std"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: is_regressor(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_std(self, X: Any) -> Array:
         """The standard deviation of the target. [n]"""
         check_is_fitted(self)
         return self.best_estimator_.predict_std(X)
 
-    @available_if(lambda self: hasattr(self._estimator(), "predict_interval"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: is_regressor(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """The best estimator's intervals. [n, 2]"""
         check_is_fitted(self)
@@ -190,7 +189,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
             )
         estimator = clone(self._estimator())
         representation = GPSSL() if estimator.representation is None else estimator.representation
-        if isinstance(representation, FrozenEstimator) or not hasattr(representation, "refit"):
+        if not isinstance(representation, GPSSL):
             raise TypeError(
                 f"Candidates share the moments of a GPSSL; {type(representation).__name__} has none. Use GridSearchCV for other "
                 "representations, and refit for one that is already fitted."
@@ -214,7 +213,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
                 {name: value for name, value in params.items() if name in REFITTABLE},
             )
 
-    def _splits(self, X: Any, labels: LabeledRows, *, stratify: bool) -> list[Split]:
+    def _splits(self, X: Any, labels: KnownLabels, *, stratify: bool) -> list[Split]:
         """Places among the labeled rows: to train the head, and to score it."""
         if hasattr(self.cv, "split") and not isinstance(self.cv, str):
             return list(self.cv.split(_safe_indexing(X, labels.rows), labels.values))
@@ -266,9 +265,9 @@ def _with_representation(estimator: Any, params: Mapping[str, Any]) -> Any:
     return clone(estimator).set_params(representation=clone(estimator.representation).set_params(**params))
 
 
-def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[LabeledRows, SharedParams]:
+def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[KnownLabels, SharedParams]:
     """The labeled rows of positive weight, and what goes to the representation and to the heads."""
     labels = (find_class_labels if is_classifier(estimator) else find_targets)(y)
     others = {name: value for name, value in params.items() if name != "sample_weight"}
     shared = estimator._share_params(X, labels.rows, estimator._head(), params.get("sample_weight"), others)
-    return LabeledRows(shared.labeled, labels.values[np.isin(labels.rows, shared.labeled)]), shared
+    return KnownLabels(shared.labeled, labels.values[np.isin(labels.rows, shared.labeled)]), shared

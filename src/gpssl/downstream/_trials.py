@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from .._runtime.progress import Progress
-from ..data._labels import LabeledRows
+from ..data._labels import KnownLabels
 from ..estimator import GPSSL, method_of
 from ..evaluation._calibration import log_density
 from ..inference._variational import Variational
@@ -49,7 +49,7 @@ class Trials:
         estimator: Any,
         candidates: Sequence[Candidate],
         X: Any,
-        labels: LabeledRows,
+        labels: KnownLabels,
         splits: Sequence[Split],
         shared: SharedParams,
     ) -> None:

@@ -20,7 +20,7 @@ from ..core._objective import Objective
 from ..core._posterior import FunctionDraws, KnownRows, Posterior
 from ..core._weights import DrawnWeights, GaussianWeights, PointWeights
 from ..downstream._classifier import MarginalizedClassifier
-from ..downstream._clones import ClassifierClones, RegressorClones
+from ..downstream._heads import ClassifierClones, RegressorClones
 from ..downstream._laplace import Laplace
 from ..downstream._linear import BayesianLinearRegression, LinearHeads
 from ..downstream._logistic import BayesianLogisticRegression, LogisticHeads

@@ -1,11 +1,11 @@
-"""Any scikit-learn head, one clone for each draw."""
+"""Heads for all draws of a representation: what the marginalized models ask of them, and clones of any scikit-learn head."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +24,53 @@ NOISE_DRAWS = 10
 NOISE_FOLDS = 5
 
 
+class ClassifierHeads(Protocol):
+    """One trained classifier for each of S draws, over the same K classes."""
+
+    def predict_proba(self, Z: Array) -> Array:
+        """Return the probability of each class at each draw's features, Z [S, n, J]. [S, n, K]"""
+        ...
+
+    def predict_proba_variance(self, Z: Array) -> Array | None:
+        """Return the variance of these probabilities over the posterior of each head; None for heads without one. [S, n, K]"""
+        ...
+
+
+class RegressorHeads(Protocol):
+    """One trained regressor for each of S draws."""
+
+    def predict_normal(self, Z: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation of the target at each draw's features, Z [S, n, J]. [S, n] each"""
+        ...
+
+
+@runtime_checkable
+class HeadForDraws(Protocol):
+    """An estimator that trains the heads of all draws at once. Of any other estimator, each draw gets a clone."""
+
+    def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None) -> Any:
+        """Return `ClassifierHeads` or `RegressorHeads` for S sets of features of the same rows, Z [S, n, J]."""
+        ...
+
+
 @dataclass(frozen=True)
 class ClassifierClones:
     """One fitted classifier for each of S draws."""
 
     classes: NDArray[Any]
-    """Sorted. [K]"""
+    """The class labels, sorted. [K]"""
     heads: Sequence[Any]
     n_jobs: int | None
 
     def predict_proba(self, Z: Array) -> Array:
-        """Probabilities of each draw's head, columns in the order of `classes`; zero for a class that a head has not seen. [S, n, K]"""
+        """Return the probabilities of each draw's head, in the order of `classes`; zero for a class that it has not seen. [S, n, K]"""
         out = np.zeros((*Z.shape[:2], len(self.classes)))
         for values, head, proba in zip(out, self.heads, _call(self.heads, "predict_proba", Z, self.n_jobs), strict=True):
             values[:, np.searchsorted(self.classes, head.classes_)] = proba
         return out
+
+    def predict_proba_variance(self, Z: Array) -> None:
+        """Return None: no posterior of these heads is known."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +83,7 @@ class RegressorClones:
     n_jobs: int | None
 
     def predict_normal(self, Z: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of each draw's head. [S, n] each"""
+        """Return mean and standard deviation of each draw's head. [S, n] each"""
         if self.noise_std is None:
             mean, std = np.array(_call(self.heads, "predict", Z, self.n_jobs, return_std=True)).swapaxes(0, 1)
             return mean, std
@@ -60,12 +92,12 @@ class RegressorClones:
 
 
 def fit_classifiers(head: Any, Z: Array, y: NDArray[Any], params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> ClassifierClones:
-    """One clone of the head for each of S sets of features of the same rows, Z [S, n, J]."""
+    """Fit one clone of the head for each of S sets of features of the same rows, Z [S, n, J]."""
     return ClassifierClones(np.unique(y), _fit_clones(head, Z, y, params, n_jobs, verbose), n_jobs)
 
 
 def fit_regressors(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> RegressorClones:
-    """The same for regressors; and the noise, where the head does not tell it."""
+    """Fit one clone of the regressor for each draw, and find the noise where its `predict` does not tell it."""
     heads = _fit_clones(head, Z, y, params, n_jobs, verbose)
     if "return_std" in inspect.signature(head.predict).parameters:
         return RegressorClones(heads, None, n_jobs)
@@ -87,13 +119,13 @@ def _fit(head: Any, X: Array, y: NDArray[Any], params: Mapping[str, Any]) -> Any
 
 
 def _call(heads: Sequence[Any], method: str, Z: Array, n_jobs: int | None, **options: Any) -> list[Any]:
-    """The method of each draw's head at each draw's features; on threads, since heads can be large."""
+    """Call the method of each draw's head at each draw's features; on threads, since heads can be large."""
     calls = (delayed(getattr(head, method))(values, **options) for head, values in zip(heads, Z, strict=True))
     return Parallel(n_jobs=n_jobs, prefer="threads")(calls)
 
 
 def _held_out_noise(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_jobs: int | None) -> float:
-    """Root mean square of the residuals at rows that a head was not trained on, over folds and draws."""
+    """Return the root mean square of the residuals at rows that a head was not trained on, over folds and draws."""
     folds = _folds_by_content(Z[0])
     if folds.max() == 0:
         raise ValueError(
@@ -109,7 +141,7 @@ def _held_out_noise(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_
 
 
 def _folds_by_content(X: Array) -> NDArray[np.intp]:
-    """A fold for each row, whatever their order; copies of a row share theirs. [n]"""
+    """Return a fold for each row, which does not depend on their order; copies of a row share theirs. [n]"""
     distinct, place = np.unique(X, axis=0, return_inverse=True)
     rank = np.argsort(np.argsort(random_phases(distinct, seed=0)))
     return rank[place] % NOISE_FOLDS
