@@ -18,7 +18,7 @@ from gpssl.report import (
     Promise,
     ReportContent,
     RiskTable,
-    Spectrum,
+    SpectrumChart,
 )
 
 N_ROWS = 60
@@ -66,7 +66,7 @@ def predicted(n_rows: int = N_ROWS) -> ReportContent:
         risk_coverage=Chart(curves, "share of rows kept", "error rate among them"),
         reliability=Chart([NamedCurve("GPSSL-full", coverage, coverage**2, np.arange(1, 11))], "probability", "share that is right"),
         uncertain=7,
-        spectrum=Spectrum(0.5 ** np.arange(12)),
+        spectrum=SpectrumChart(0.5 ** np.arange(12)),
         facts=[Fact("Temperature", "0.01", "Draws agree.")],
     )
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from . import report as report
     from . import spatial as spatial
     from . import workflows as workflows
+    from .comparison._compare import compare as compare
     from .core._moments import Moments as Moments
     from .downstream._classifier import MarginalizedClassifier as MarginalizedClassifier
     from .downstream._regressor import MarginalizedRegressor as MarginalizedRegressor
@@ -32,6 +33,9 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from .io._model_files import load as load
     from .io._model_files import read_card as read_card
     from .io._model_files import save as save
+    from .workflows._embed import embed as embed
+    from .workflows._label import label as label
+    from .workflows._transform import transform as transform
 
     __version__: str
 
@@ -42,13 +46,17 @@ __all__ = [
     "Moments",
     "RepresentationSearch",
     "__version__",
+    "compare",
     "downstream",
+    "embed",
     "evaluation",
     "inference",
     "kernels",
+    "label",
     "load",
     "read_card",
     "save",
+    "transform",
 ]
 
 _HOMES = {
@@ -57,9 +65,13 @@ _HOMES = {
     "MarginalizedRegressor": "downstream._regressor",
     "Moments": "core._moments",
     "RepresentationSearch": "downstream._search",
+    "compare": "comparison._compare",
+    "embed": "workflows._embed",
+    "label": "workflows._label",
     "load": "io._model_files",
     "read_card": "io._model_files",
     "save": "io._model_files",
+    "transform": "workflows._transform",
 }
 """Names of the package, and the module that each is imported from."""
 

@@ -66,7 +66,7 @@ def test_interruption_leaves_nothing_behind(table: Path, tmp_path: Path, monkeyp
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpssl.workflows._embed.Representation.__call__", interrupt)
+    monkeypatch.setattr("gpssl.workflows._embed.RepresentationColumns.__call__", interrupt)
     assert "Interrupted" in refused("embed", table, "-o", tmp_path / "out.csv", code=130)
     assert [file.name for file in tmp_path.iterdir()] == ["things.csv"]
 

@@ -12,16 +12,15 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from gpssl.cli._console import show_table
-from gpssl.cli._showing import show_compared
+from gpssl.cli.compare import show_compared
 from gpssl.comparison._choice import choose_or_default
 from gpssl.comparison._compare import Comparison, Difference, compare, differences_from
 from gpssl.comparison._rivals import COLUMNS, FULL, MEAN, PRIOR, RIVALS, Candidate, Contest, numbers_from
 from gpssl.comparison._splits import at_most, divide
 from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._statistics import Estimate, corrected_p_value, holm
-from gpssl.workflows._opening import open_subject
-from gpssl.workflows._settings import Settings
-from gpssl.workflows._subject import Subject
+from gpssl.workflows._choices import Settings
+from gpssl.workflows._subject import Subject, open_subject
 from people import two_groups, written
 
 FEW = Settings(n_draws=5, max_inducing=64)

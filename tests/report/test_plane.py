@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from gpssl.report import _building as plane
-from gpssl.report._building import plane_of
+from gpssl.report import _map as plane
+from gpssl.report._map import plane_of
 
 
 def blobs(n_rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpssl.report import Chart, NamedCurve, Points, Predictions, Promise, ReportContent, RiskTable, Spectrum, render
+from gpssl.report import Chart, NamedCurve, Points, Predictions, Promise, ReportContent, RiskTable, SpectrumChart, render
 from reports import CLOSING, IMAGE, N_ROWS, SCRIPT, TARGETS, embedding, hostile, many, predicted
 
 
@@ -149,7 +149,7 @@ def test_curves_have_no_more_points_than_a_screen_and_none_without_a_place() -> 
 
 
 def test_a_spectrum_of_nothing_vanishes() -> None:
-    assert "Spectrum" not in headings(replace(predicted(), spectrum=Spectrum(np.zeros(3))))
+    assert "Spectrum" not in headings(replace(predicted(), spectrum=SpectrumChart(np.zeros(3))))
 
 
 def test_fifty_thousand_rows_stay_small() -> None:

@@ -1,13 +1,14 @@
-"""How the command speaks: results on standard output, notes and progress on standard error, errors in a sentence."""
+"""How the command prints: results on standard output, notes and progress on standard error, errors in a sentence."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from math import isfinite
 from pathlib import Path
@@ -15,22 +16,26 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..workflows._choices import with_options
+from ..workflows._choices import ChoiceError
 
 if TYPE_CHECKING:
     from .._runtime.progress import Progress
 
 FAILED, INTERRUPTED = 1, 130
-"""Exit codes: what was asked cannot be done; a person stopped it. Wrong options are 2, as everywhere."""
+"""Exit codes for what cannot be done, and for what a person stopped. Wrong options are 2, as everywhere."""
 
 TRACEBACK = "GPSSL_TRACEBACK"
 """Environment variable: with any value, errors come with their traceback."""
+
+OPTIONS = {"n_components": "--components", "max_inducing": "--max-inducing", "max_risk": "--max-risk", "confidence": "--confidence"}
+"""The options of parameters that sentences of the library name."""
+PARAMETER = re.compile(r"\b(n_components|max_inducing|max_risk)\b(?:=(\w+))?")
 
 Command = Callable[..., None]
 
 
 def in_sentences(command: Command) -> Command:
-    """The command with errors as one sentence, and an exit code."""
+    """Return the command with errors as one sentence, and an exit code."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
@@ -40,26 +45,28 @@ def in_sentences(command: Command) -> Command:
             raise typer.Exit(_complain("Interrupted. Files that were not finished are not there.", INTERRUPTED)) from error
         except (typer.Exit, BrokenPipeError):
             raise
+        except ChoiceError as error:
+            raise typer.BadParameter(error.reason, param_hint=OPTIONS.get(error.parameter, f"--{error.parameter}")) from error
         except Exception as error:
             if TRACEBACK in os.environ or type(error).__module__.split(".")[0] in ("click", "typer"):
                 raise
+            show_notes(getattr(error, "__notes__", ()))
             raise typer.Exit(_complain(_sentence(error), FAILED)) from error
 
     return run
 
 
-@contextmanager
-def notes_on_failure(notes: Sequence[str]) -> Iterator[None]:
-    """What was noted until something failed may explain why."""
-    try:
-        yield
-    except Exception:
-        show_notes(notes)
-        raise
+def with_options(text: str) -> str:
+    """Return a sentence of the library with the options of the command in the place of its parameters.
+
+    >>> with_options("Give more rows, or lower n_components; max_inducing=1024 would do.")
+    'Give more rows, or lower --components; --max-inducing 1024 would do.'
+    """
+    return PARAMETER.sub(lambda found: OPTIONS[found[1]] + ("" if found[2] is None else f" {found[2]}"), text)
 
 
 def _sentence(error: Exception) -> str:
-    """What a person can do something about is said by the error itself; of others, say what they are and how to see more."""
+    """Return the text of an error that a person can act on; of others, what they are and how to see more."""
     text = with_options(" ".join(str(error).split()))
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         return f"There is no file {str(error.filename)!r}."
@@ -79,19 +86,29 @@ def _complain(text: str, code: int) -> int:
 
 
 def show_notes(notes: Sequence[str]) -> None:
-    """What was done that a person should know of."""
+    """Print what was done that a person should know of."""
     for note in notes:
-        typer.echo(f"Note: {note}", err=True)
+        typer.echo(f"Note: {with_options(note)}", err=True)
+
+
+def show_written(paths: Sequence[Path]) -> None:
+    """Print which files were written."""
+    for path in paths:
+        typer.echo(f"wrote {path}")
 
 
 def show_json(result: Any) -> None:
-    """A result for scripts: one object, in which numbers that JSON has not, such as infinity, are null."""
+    """Print a result for scripts: one object, in which numbers that JSON has not, such as infinity, are null.
+
+    Fields that are not for reading (`repr=False`), such as a fitted model, are left out.
+    """
     typer.echo(json.dumps(_plain(result), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
+        shown = {one.name: getattr(value, one.name) for one in fields(value) if one.repr}
+        return _plain({**shown, "notes": [with_options(note) for note in shown["notes"]]} if isinstance(shown.get("notes"), list) else shown)
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, dict):
@@ -106,7 +123,7 @@ def _plain(value: Any) -> Any:
 
 
 def show_facts(title: str, facts: Mapping[str, str]) -> None:
-    """Names and values, one below the other."""
+    """Print names and values, one below the other."""
     typer.echo(title)
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
@@ -114,7 +131,7 @@ def show_facts(title: str, facts: Mapping[str, str]) -> None:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A title on a line of its own, and rows of texts, the first column to the left and the others to the right."""
+    """Print a title on a line of its own, and rows of texts, the first column to the left and the others to the right."""
     from rich.console import Console
     from rich.table import Table
 
@@ -131,7 +148,7 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
 @contextmanager
 def progress_bars() -> Iterator[None]:
-    """Whatever is counted within this block has a bar on the terminal, which goes away at the end; elsewhere there is none."""
+    """Show a bar on the terminal for whatever is counted within this block; it goes away at the end. Elsewhere there is none."""
     if not sys.stderr.isatty():
         yield
         return

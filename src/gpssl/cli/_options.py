@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..workflows._choices import Alike
+from ..workflows._choices import N_COMPONENTS, Alike
+
+SEED_HELP = "Seed of all that is random."
 
 Table = Annotated[
     Path,
@@ -30,7 +32,7 @@ Numeric = Annotated[
     typer.Option("--numeric/--classes", help="Take the target as numbers, or as classes.", show_default="by what the column holds"),
 ]
 Components = Annotated[
-    int | None, typer.Option("--components", min=1, help="Dimensions of the representation.", show_default="5, tissue: 10")
+    int | None, typer.Option("--components", min=1, help="Dimensions of the representation.", show_default=f"{N_COMPONENTS['table']}, tissue: {N_COMPONENTS['tissue']}")
 ]
 AlikeOption = Annotated[
     Alike, typer.Option("--alike", help="Rows are alike if their columns agree, or if small steps lead from one to the other.")
@@ -39,15 +41,15 @@ Temperature = Annotated[
     str, typer.Option("--temperature", help="auto (one over the number of rows), or a number: higher ones make draws more diverse.")
 ]
 Draws = Annotated[int, typer.Option("--draws", min=2, help="Functions that predictions are averaged over.")]
-MaxInducing = Annotated[int, typer.Option("--max-inducing", min=2, help="Rows that carry the functions, at most.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")]
+MaxInducing = Annotated[int, typer.Option("--max-inducing", min=2, help="Largest number of rows that carry the functions.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help=SEED_HELP)]
 OnlyNew = Annotated[bool, typer.Option("--only-new", help="Write the new columns alone, not those of the table.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are there already.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def temperature_of(text: str) -> float | Literal["auto"]:
-    """A positive number, or "auto"."""
+    """Return a positive number, or "auto"."""
     if text == "auto":
         return "auto"
     try:
@@ -60,5 +62,5 @@ def temperature_of(text: str) -> float | Literal["auto"]:
 
 
 def target_kind_of(numeric: bool | None) -> Literal["class", "number"] | None:
-    """None leaves it to the column."""
+    """Return None where the column decides."""
     return None if numeric is None else "number" if numeric else "class"

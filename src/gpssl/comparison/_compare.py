@@ -18,7 +18,7 @@ from ..evaluation._expectation import check_labels
 from ..evaluation._held_out import Labeled
 from ..evaluation._scores import probabilities_of, score_classification, score_regression
 from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
-from ..workflows._settings import RESIDUAL_TOLERANCE, Settings, noting
+from ..workflows._choices import RESIDUAL_TOLERANCE, Settings
 from ..workflows._subject import Subject
 from ._choice import choose_or_default
 from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend
@@ -75,8 +75,8 @@ class _Split(NamedTuple):
 def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int = MAX_ROWS) -> Comparison:
     """All methods on the same random splits of the labels; every row trains the representations, without its label."""
     target = subject.target()
-    check_labels(target, subject.path.name, subject.notes)
-    with noting(subject.notes):
+    check_labels(target, subject.name, subject.notes)
+    with subject.noting():
         kernel = subject.kernel(settings)
         rows, labeled = at_most(subject, subject.labeled(), max_rows, settings.seed)
         of_kind = replace(settings, n_components=settings.n_components or N_COMPONENTS[subject.kind])

@@ -110,7 +110,7 @@ def load(path: str | PathLike[str]) -> Any:
     with open_archive(Path(path)) as archive:
         card = _card_in(archive)
         model = _model_in(archive)
-        _attach(card, model)
+        attach_card(card, model)
     return model
 
 
@@ -147,8 +147,8 @@ def _model_in(archive: Archive) -> Any:
     return model
 
 
-def _attach(card: ModelCard, model: Any) -> None:
-    """Give the card to the model and to its parts that can be called with rows."""
+def attach_card(card: ModelCard, model: Any) -> None:
+    """Give the card to the model and to its parts that can be called with rows: they then warn of rows that leave its ranges."""
     model.card_ = card
     if isinstance(model, MarginalizedClassifier | MarginalizedRegressor):
         frozen = isinstance(model.representation_, FrozenEstimator)

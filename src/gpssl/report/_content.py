@@ -167,7 +167,7 @@ class Chart:
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class SpectrumChart:
     """Eigenvalues of the feature covariance, largest first."""
 
     eigenvalues: Array
@@ -203,7 +203,7 @@ class ReportContent:
     reliability: Chart | None = None
     uncertain: int = 50
     """How many of the most uncertain rows are listed."""
-    spectrum: Spectrum | None = None
+    spectrum: SpectrumChart | None = None
     facts: Sequence[Fact] = ()
     glossary: Sequence[tuple[str, str]] = ()
     """Words and their meanings, beyond those of the parts that are there."""

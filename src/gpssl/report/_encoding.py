@@ -1,4 +1,4 @@
-"""From a report's content to the text that its scripts read: JSON, in which long arrays are base64 and repeated texts are codes."""
+"""Turn the content of a report into the text that its scripts read: JSON, with long arrays as base64 and repeated texts as codes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,21 @@ from typing import Any
 import numpy as np
 
 from ._content import Chart, ClassColoring, HoverColumn, NamedCurve, NumberColoring, Points, Predictions, Promise, ReportContent, RiskTable
-
-DECISION = "Kept or left to a person"
-"""The coloring that follows the slider."""
-
-PROBABILITY = "How likely the predicted class is, says the model."
-STD_OF_PROBABILITY = "How far the probability varies between equally plausible models. Large values: more labels near here would help."
-STD_OF_NUMBER = "How far the true number may well be from the predicted one: for two rows in three it should be nearer than this."
+from ._words import DECISION, PREDICTED_CLASS, PROBABILITY, STD_OF_NUMBER, STD_OF_PROBABILITY
 
 
 def all_colorings(content: ReportContent) -> list[ClassColoring | NumberColoring | str]:
-    """In the order of the menu; the one that follows the slider is its name only."""
+    """Return the colorings in the order of the menu; of the one that follows the slider, its name only."""
     from_predictions = [] if content.predictions is None else _of_predictions(content.predictions)
     decision = [] if content.controls is None else [DECISION]
     return [*from_predictions, *decision, *content.colorings]
 
 
 def _of_predictions(predictions: Predictions) -> list[ClassColoring | NumberColoring]:
-    found = [_of_classes(predictions), *_of_certainty(predictions)] if predictions.is_probability else []
+    found: list[ClassColoring | NumberColoring] = []
+    if predictions.is_probability:
+        found.append(_of_classes(predictions))
+        found.append(NumberColoring("Probability of the predicted class", predictions.certainty, "%", PROBABILITY))
     if predictions.values is not None:
         found.append(NumberColoring(f"Predicted {predictions.target}", predictions.values, predictions.unit))
     if predictions.std is not None:
@@ -35,13 +32,9 @@ def _of_predictions(predictions: Predictions) -> list[ClassColoring | NumberColo
     return found
 
 
-def _of_classes(predictions: Predictions) -> ClassColoring | NumberColoring:
+def _of_classes(predictions: Predictions) -> ClassColoring:
     levels, codes = np.unique(np.asarray(predictions.predicted, dtype=object).astype(str), return_inverse=True)
-    return ClassColoring(f"Predicted {predictions.target}", codes, levels.tolist(), "The likeliest class of each row.")
-
-
-def _of_certainty(predictions: Predictions) -> list[ClassColoring | NumberColoring]:
-    return [NumberColoring("Probability of the predicted class", predictions.certainty, "%", PROBABILITY)]
+    return ClassColoring(f"Predicted {predictions.target}", codes, levels.tolist(), PREDICTED_CLASS)
 
 
 def _of_std(predictions: Predictions, std: np.ndarray) -> NumberColoring:
@@ -53,19 +46,19 @@ def _of_std(predictions: Predictions, std: np.ndarray) -> NumberColoring:
 Encoded = dict[str, Any]
 
 ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
-"""What could end a script element or open a comment in it. Other characters beyond ASCII are escaped by `json.dumps`."""
+"""Characters that could end a script element or open a comment in it. Other characters beyond ASCII are escaped by `json.dumps`."""
 
 MOST_POINTS_OF_A_CURVE = 1000
 
 
 def as_script_data(content: ReportContent) -> str:
-    """JSON that may stand inside a script element whatever the user's table contains."""
+    """Return JSON that may stand inside a script element whatever the user's table contains."""
     text = json.dumps(encode(content), separators=(",", ":"), allow_nan=False)
     return text.translate(ESCAPES)
 
 
 def encode(content: ReportContent) -> Encoded:
-    """The parts that scripts draw; texts that only stand on the page are not among them."""
+    """Return the parts that scripts draw; texts that only stand on the page are not among them."""
     return {
         "points": _points(content.points),
         "hover": [_hover(column) for column in content.hover],
@@ -80,13 +73,13 @@ def encode(content: ReportContent) -> Encoded:
 
 
 def packed(values: Any, dtype: str) -> Encoded:
-    """An array as base64 of its little-endian bytes: "f4", "f8", "i4", "u2" or "u1". NaN and infinity survive."""
+    """Return an array as base64 of its little-endian bytes: "f4", "f8", "i4", "u2" or "u1". NaN and infinity survive."""
     array = np.asarray(values).astype("<" + dtype)
     return {"dtype": dtype, "base64": base64.b64encode(array.tobytes()).decode()}
 
 
 def packed_texts(texts: Sequence[str]) -> Encoded:
-    """Texts as they are, or as codes of the distinct ones where most occur more than once."""
+    """Return texts as they are, or as codes of the distinct ones where most occur more than once."""
     codes_of: dict[str, int] = {}
     codes = [codes_of.setdefault(text, len(codes_of)) for text in texts]
     if 2 * len(codes_of) > len(codes):
@@ -151,7 +144,7 @@ def _chart(chart: Chart) -> Encoded:
 
 
 def _curve(curve: NamedCurve) -> Encoded:
-    """Without points that have no place, and without more of them than a screen can show."""
+    """Return a curve without points that have no place, and with no more points than a screen can show."""
     x, y = np.asarray(curve.x, dtype=np.float64), np.asarray(curve.y, dtype=np.float64)
     placed = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     if len(placed) > MOST_POINTS_OF_A_CURVE:

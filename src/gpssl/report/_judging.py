@@ -21,10 +21,12 @@ from ..evaluation._calibration import reliability_curve, root_mean_squared_error
 from ..evaluation._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
 from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
+from ..workflows._choices import N_DRAWS, Settings
 from ..workflows._label import new_model
-from ..workflows._settings import Settings, representation_of
 from ..workflows._subject import Subject
+from ..workflows._transform import has_heads, representation_of
 from ._content import Chart, NamedCurve, Predictions, Promise, RiskTable
+from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT
 
 Array = NDArray[np.float64]
 
@@ -44,8 +46,8 @@ def class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
         curve = reliability_curve(h.y, h.proba, labels=h.classes, n_bins=10)
         reliability.append(NamedCurve(name, curve.certainty, curve.accuracy, np.round(curve.share * len(h.y))))
     return (
-        Chart(risks, "share of rows kept, the surest first", "error rate among them", explanation=RISK_WORDS),
-        Chart(reliability, "probability that was given", "share that was right", explanation=RELIABILITY_WORDS),
+        Chart(risks, "share of rows kept, the surest first", "error rate among them"),
+        Chart(reliability, "probability that was given", "share that was right"),
     )
 
 
@@ -54,28 +56,9 @@ def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]
     risks = [_thinned(name, number_curve(h)) for name, h in held_out.items()]
     holds = [NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])) for name, h in held_out.items()]
     return (
-        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit="", explanation=RISK_WORDS),
-        Chart(holds, "probability of the interval", "share of numbers within it", explanation=INTERVAL_WORDS),
+        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit=""),
+        Chart(holds, "probability of the interval", "share of numbers within it"),
     )
-
-
-RISK_WORDS = (
-    "Rows are kept from the most to the least certain. A model that knows what it does not know makes its errors among the last: its curve "
-    "stays low and rises late. From labels that were held out in turn."
-)
-RELIABILITY_WORDS = "Of the predictions made with a probability of 80 %, 80 % should be right: the closer to the diagonal, the better."
-AVERAGE_WORDS = (
-    "What cross-validation gives: about as many errors, more or fewer by chance. With few labels it is optimistic: the threshold is the "
-    "one that keeps most, chosen and judged by the same labels."
-)
-CONFIDENCE_WORDS = (
-    "Held in about 95 of 100 such tables, if the rows without a label are like those with one: stricter, and needs more labels. About, "
-    "since the threshold comes from models that were trained on a part of the labels each."
-)
-NUMBER_WORDS = (
-    "What cross-validation gives; no guarantee. With few labels it is optimistic: thresholds are chosen and judged by the same ones."
-)
-INTERVAL_WORDS = "An interval that should hold a number with a probability of 80 % should do so for 80 % of them."
 
 
 def _thinned(name: str, curve: RiskCoverageCurve) -> NamedCurve:
@@ -96,8 +79,8 @@ def class_risks(held_out: HeldOutClasses) -> RiskTable:
     return RiskTable(
         targets=targets,
         promises=[
-            _promise("on average", average, certainty, wrong, AVERAGE_WORDS),
-            _promise(f"with {percent(CONFIDENCE, 0)} confidence", certain, certainty, wrong, CONFIDENCE_WORDS),
+            _promise("on average", average, certainty, wrong, AVERAGE),
+            _promise(f"with {percent(CONFIDENCE, 0)} confidence", certain, certainty, wrong, CONFIDENT),
         ],
         start=start,
     )
@@ -111,7 +94,7 @@ def number_risks(held_out: HeldOutNumbers) -> RiskTable:
     targets = np.linspace(lowest, float(curve.risk[-1]), N_TARGETS)
     thresholds = np.array([threshold_on_average(curve, target) for target in targets])
     squares = (held_out.y - held_out.mean) ** 2
-    promise = _promise("on average", thresholds, -held_out.std, squares, NUMBER_WORDS)
+    promise = _promise("on average", thresholds, -held_out.std, squares, AVERAGE_OF_NUMBERS)
     root = Promise(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
     return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
 
@@ -141,10 +124,11 @@ class Judged(NamedTuple):
 
 def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: Any, *, rivals: bool, seed: int) -> Judged:
     """Of the rows at these places; the model is the loaded one, or heads on its representation where it has none for this target."""
-    check_labels(target, subject.path.name, subject.notes)
+    check_labels(target, subject.name, subject.notes)
     ssl, labeled = representation_of(loaded), subject.labeled()
-    settings = Settings(n_components=len(ssl.posterior_.weights.mean), n_draws=getattr(loaded, "n_draws", None) or 100, seed=seed)
-    predicts_it = hasattr(loaded, "heads_") and loaded.card_.notes.get("target") == target.name
+    n_draws = loaded.n_draws if has_heads(loaded) else None
+    settings = Settings(n_components=len(ssl.posterior_.weights.mean), n_draws=n_draws or N_DRAWS, seed=seed)
+    predicts_it = has_heads(loaded) and loaded.card_.notes.get("target") == target.name
     model = clone(loaded).set_params(representation=FrozenEstimator(ssl)) if predicts_it else new_model(ssl, target, settings)
     fitted = loaded if predicts_it else clone(model).fit(labeled.rows, labeled.y)
     models = {FULL: model, **(_rivals(ssl, subject, labeled, settings, target) if rivals else {})}

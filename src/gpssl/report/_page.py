@@ -1,4 +1,4 @@
-"""From a report's content to the text of one HTML file that needs nothing else."""
+"""Turn the content of a report into the text of one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
@@ -13,70 +13,16 @@ import numpy as np
 
 from ._content import Chart, Points, ReportContent
 from ._encoding import as_script_data
-
-SPECTRUM = (
-    "How much of the differences between rows each learned direction carries, largest first, on a scale where each step is a factor of "
-    "ten. A steep fall means that few directions tell the rows apart; a slow one that the rows differ in many ways at once."
-)
-RISK_COVERAGE = (
-    "Keep only the most certain predictions, and they are better: how many can be kept (further right is more) at which risk (lower is "
-    "better). Measured on labeled rows that the model did not see."
-)
-RELIABILITY = (
-    "Of the rows that were given, say, 80 %, about 80 % should be right: then the line follows the diagonal. Below it the model is too "
-    "sure of itself, above it too modest. Larger dots stand for more rows. Measured on labeled rows that the model did not see."
-)
-INTERVALS = (
-    "Of intervals that should hold, say, 80 % of the true numbers, about 80 % should: then the line follows the diagonal. Below it the "
-    "intervals are too narrow, above it too wide. Measured on labeled rows that the model did not see."
-)
-
-ALWAYS = [
-    ("Row", "One line of your table."),
-    ("Representation", "A few numbers that describe each row, learned without labels: rows that are alike get numbers that are alike."),
-    ("Kernel", "The rule that says how alike two rows are."),
-]
-WITH_PREDICTIONS = [
-    ("Label", "What is known about a row in the column to be predicted."),
-    ("Standard deviation", "How far a number may well be off: the spread of the answers of models that explain the data equally well."),
-    ("Abstain", "To make no prediction where the model is not sure enough, and to leave the row to a person."),
-    ("Coverage", "The share of rows whose prediction is kept."),
-    ("Risk", "How wrong the kept predictions are: the share of errors among them, or for numbers their typical distance from the truth."),
-]
-WITH_PROBABILITIES = [
-    ("Probability", "How likely the predicted class is, says the model: 1 in 10 of the rows with 90 % should turn out to be wrong."),
-    ("Calibrated", "Probabilities that can be taken at their word."),
-]
-WITH_CONTROLS = [
-    ("Threshold", "The least certainty with which a prediction is kept. It is found by cross-validation."),
-    ("Cross-validation", "Labels are hidden in turn and predicted from the others, to see how good predictions of new rows are."),
-    (
-        "On average, with 95 % confidence",
-        "The first holds roughly, over many tables like yours, and may be exceeded in one of them; with few labels it is optimistic. The "
-        "second is exceeded in about one of twenty, if the rows without a label are like those with one, and keeps fewer rows.",
-    ),
-]
-WITH_SPECTRUM = [("Spectrum", "How much of the differences between rows each learned direction carries.")]
-
-
-def glossary_of(content: ReportContent) -> list[tuple[str, str]]:
-    """The words of the parts that are there, and those that the content adds, by the alphabet; none for an empty page."""
-    entries = [*ALWAYS, *content.glossary]
-    if content.predictions is not None:
-        entries += WITH_PREDICTIONS + (WITH_PROBABILITIES if content.predictions.is_probability else [])
-    entries += WITH_CONTROLS if content.controls is not None else []
-    entries += WITH_SPECTRUM if content.spectrum is not None else []
-    return sorted(dict(entries).items(), key=lambda entry: entry[0].lower())
-
+from ._words import INTERVALS, RELIABILITY, RISK_COVERAGE, SPECTRUM, glossary_of
 
 SCRIPTS = ("data.js", "scatter.js", "pointer.js", "charts.js", "decisions.js", "table.js", "legend.js", "page.js")
-"""In this order, in one scope."""
+"""The scripts, which share one scope, in this order."""
 LONGEST_BOLD = 60
-"""Characters; a list of columns is not a headline."""
+"""Longest text that is set in bold, in characters: a list of columns is not a headline."""
 
 
 def render(content: ReportContent) -> str:
-    """The text of the file, to be written as UTF-8. The same content gives the same text."""
+    """Return the text of the file, to be written as UTF-8. The same content gives the same text."""
     style, script = _resource("page.css"), _script()
     page = _without_absent_parts(_resource("page.html"), _present_parts(content))
     fields = {
@@ -99,7 +45,7 @@ def _resource(name: str) -> str:
 
 
 def _content_hash(text: str) -> str:
-    """By this the page's security policy knows its own style and script, and refuses every other."""
+    """Return the hash by which the page's security policy knows its own style and script, and refuses every other."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -124,7 +70,7 @@ def _present_parts(content: ReportContent) -> dict[str, bool]:
 
 
 def _without_absent_parts(page: str, present: dict[str, bool]) -> str:
-    """Parts stand between the marks `part NAME` and `end of NAME`."""
+    """Remove absent parts, which stand between the marks `part NAME` and `end of NAME`."""
     for name, is_present in present.items():
         pattern = rf"<!-- part {name} -->(.*?)<!-- end of {name} -->"
         page = re.sub(pattern, (lambda match: match[1]) if is_present else "", page, flags=re.DOTALL)
@@ -132,7 +78,7 @@ def _without_absent_parts(page: str, present: dict[str, bool]) -> str:
 
 
 def _texts(content: ReportContent) -> dict[str, str]:
-    """What stands on the page, as HTML."""
+    """Return what stands on the page, as HTML."""
     predictions, controls = content.predictions, content.controls
     is_probability = predictions is None or predictions.is_probability
     all_labeled = predictions is not None and bool(np.all(predictions.labeled))
@@ -155,14 +101,14 @@ def _texts(content: ReportContent) -> dict[str, str]:
 
 
 def _plane(points: Points) -> str:
-    """What it means that points lie together."""
+    """Say what the plane is, and what it means that points lie together."""
     if points.equal_aspect:
         return f"Each point is a row. The plane is: {points.axes}."
     return f"Each point is a row; points that lie together are alike. The plane is: {points.axes}."
 
 
 def escaped(text: str) -> str:
-    """The text as HTML; half characters, which UTF-8 cannot write, become question marks."""
+    """Return the text as HTML; half characters, which UTF-8 cannot write, become question marks."""
     return html.escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 

@@ -1,23 +1,64 @@
-"""What a person may choose by name. Nothing is imported here that takes time: the command answers `--help` at once."""
+"""What a person may choose, with the defaults that functions and commands share. It imports nothing heavy: `gpssl --help` is quick."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
+
+Kind = Literal["table", "tissue"]
+
+N_COMPONENTS: dict[Kind, int] = {"table": 5, "tissue": 10}
+"""Dimensions of the representation."""
+N_DRAWS = 100
+MAX_INDUCING = 512
+RESIDUAL_TOLERANCE = 1e-3
+"""Tables that nobody prepared have many small directions; the last of them would take twice the inducing points."""
+CONFIDENCE = 0.95
+N_SPLITS = 20
+MAX_ROWS = 3000
+"""Rows that `compare` uses of larger tables: kernel PCA needs a matrix of rows by rows."""
+
+
+class ChoiceError(ValueError):
+    """A parameter has a value that it cannot have. The command reports it as a wrong option."""
+
+    def __init__(self, parameter: str, reason: str) -> None:
+        super().__init__(f"{parameter}: {reason}")
+        self.parameter, self.reason = parameter, reason
 
 
 class Alike(StrEnum):
     """Which rows are alike."""
 
     COLUMNS = "columns"
-    """Those that agree in their columns."""
+    """Rows that agree in their columns."""
     NEIGHBORS = "neighbors"
-    """Those that can be reached from each other in small steps, from neighbor to neighbor."""
+    """Rows that can be reached from each other in small steps, from neighbor to neighbor."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Alike:
+        raise ChoiceError("alike", f"{value!r} is neither {' nor '.join(repr(str(one)) for one in cls)}.")
 
 
-def with_options(text: str) -> str:
-    """A sentence of the library, with the options of the command in the place of its parameters.
+@dataclass(frozen=True)
+class Settings:
+    """The choices that all workflows share."""
 
-    >>> with_options("Give more rows, or lower n_components.")
-    'Give more rows, or lower --components.'
-    """
-    return text.replace("n_components", "--components").replace("max_inducing", "--max-inducing")
+    n_components: int | None = None
+    """None: `N_COMPONENTS` of the kind of rows."""
+    alike: Alike = Alike.COLUMNS
+    temperature: float | Literal["auto"] = "auto"
+    n_draws: int = N_DRAWS
+    max_inducing: int = MAX_INDUCING
+    seed: int = 0
+
+    def n_components_for(self, kind: Kind) -> int:
+        """Return J for rows of this kind."""
+        return self.n_components or N_COMPONENTS[kind]
+
+
+def check_share(parameter: str, value: float) -> None:
+    """Raise ChoiceError unless the value lies between 0 and 1."""
+    if not 0 < value < 1:
+        raise ChoiceError(parameter, f"{value:g} is no share between 0 and 1.")

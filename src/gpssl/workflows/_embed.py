@@ -1,22 +1,19 @@
-"""`gpssl embed`: a representation of a person's table, with its uncertainty."""
+"""Learn a representation of a table, with its uncertainty."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data._writing import replacing
 from ..estimator import GPSSL
-from ..io._model_files import save
-from ._settings import Settings, check_outputs, noting
-from ._subject import Piece, Subject
-
-Array = NDArray[np.float64]
+from ._choices import MAX_INDUCING, Alike, Settings
+from ._subject import NewColumns, Subject, SubjectPart, as_path, check_outputs, model_path, open_subject
 
 PREFIX = "gpssl"
 RESULTS = re.compile(rf"{PREFIX}_\d+(_std|_draw_\d+)?")
@@ -25,54 +22,107 @@ RESULTS = re.compile(rf"{PREFIX}_\d+(_std|_draw_\d+)?")
 
 @dataclass(frozen=True)
 class Embedded:
-    """What `gpssl embed` and `gpssl transform` have done."""
+    """What `embed` and `transform` have found."""
 
     n_rows: int
     columns: list[str]
-    """That were learned from."""
+    """The columns that were learned from."""
     n_components: int
     residual: float
     temperature: float
     n_inducing: int
     mean_std: float
-    """Of the representation, over rows and dimensions: 1 where nothing is known."""
+    """Average standard deviation of the representation over rows and dimensions: 1 where nothing is known."""
     target: str | None
-    """That was predicted too, by a model with heads."""
+    """The column that a model with heads predicted too."""
     written: list[Path]
     notes: list[str]
+    model: Any = field(repr=False)
+    """The fitted model, with its card as `card_`."""
+    new_columns: NewColumns = field(repr=False)
+
+    def frame(self) -> Any:
+        """Return the new columns as a data frame: gpssl_1, …, gpssl_1_std, …, and what else was asked for. [n rows]"""
+        return self.new_columns.frame()
 
 
-def embed(subject: Subject, out: Path, model: Path, settings: Settings, *, only_new: bool, force: bool) -> Embedded:
-    """Learn a representation, write means and standard deviations beside the rows, and the model into a file."""
-    check_outputs([subject.path], [out, model], force=force)
-    with noting(subject.notes):
+def embed(
+    table: Any,
+    *,
+    n_components: int | None = None,
+    alike: Literal["columns", "neighbors"] | Alike = Alike.COLUMNS,
+    temperature: float | Literal["auto"] = "auto",
+    max_inducing: int = MAX_INDUCING,
+    keep: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    random_state: int = 0,
+    out: str | PathLike[str] | None = None,
+    model_out: str | PathLike[str] | None = None,
+    only_new: bool = False,
+    force: bool = False,
+) -> Embedded:
+    """Learn a representation of a table from its rows alone, as `gpssl embed` does.
+
+    Parameters
+    ----------
+    table
+        A path (CSV, TSV, Parquet, Arrow, JSON lines, .h5ad), a pandas data frame, or AnnData, to which the fields of `gpssl.spatial.embed`
+        are added. Mixed columns and missing cells are fine.
+    n_components
+        J, the number of dimensions; by default 5, for tissue 10.
+    alike
+        "columns": rows are alike if their columns agree. "neighbors": if small steps lead from one to the other.
+    temperature, max_inducing, random_state
+        As for `GPSSL`.
+    keep, ignore
+        Columns to learn from though they look like identifiers, and columns not to learn from.
+    out
+        File for the rows with the new columns gpssl_1, …, gpssl_J (posterior means) and gpssl_1_std, … (standard deviations).
+    model_out
+        File for the model; by default `out` with the ending .gpssl. Without `out` and `model_out` nothing is written.
+    only_new, force
+        Whether to write the new columns alone, and whether to replace files that exist.
+
+    Examples
+    --------
+    >>> import gpssl
+    >>> from sklearn.datasets import load_wine
+    >>> result = gpssl.embed(load_wine(as_frame=True).data, n_components=2)
+    >>> result.frame().columns.tolist()
+    ['gpssl_1', 'gpssl_2', 'gpssl_1_std', 'gpssl_2_std']
+    """
+    settings = Settings(n_components, Alike(alike), temperature, max_inducing=max_inducing, seed=random_state)
+    subject = open_subject(table, keep=keep, ignore=ignore, results=RESULTS)
+    out, model_file = as_path(out), model_path(as_path(out), model_out)
+    with subject.noting():
+        written = check_outputs([subject.path], [out, model_file], force=force)
         ssl = subject.fit(settings)
-    columns = Representation(ssl)
-    with replacing(model, force=force) as beside:  # both files, or none
-        save(ssl, beside, trained_on=subject.facts, notes=subject.card_notes())
-        subject.write(out, lambda piece, _: columns(piece), only_new=only_new, force=force)
-    return columns.summary(subject, [out, model])
+        representation = RepresentationColumns(ssl)
+        columns = NewColumns(subject, lambda part, _: representation(part))
+        with subject.saving(ssl, model_file, force=force):
+            columns.write(out, only_new=only_new, force=force)
+    return representation.summary(subject, ssl, columns, written)
 
 
-class Representation:
-    """The new columns for pieces of a table, and what they come to."""
+class RepresentationColumns:
+    """The columns of a representation for parts of a table, and the average of its standard deviation."""
 
     def __init__(self, ssl: GPSSL) -> None:
         self.ssl = ssl
         self._total, self._count = 0.0, 0
 
-    def __call__(self, piece: Piece) -> Any:
-        """gpssl_1, …, gpssl_J, and gpssl_1_std, …, gpssl_J_std. [n, 2 J]"""
+    def __call__(self, part: SubjectPart) -> Any:
+        """Return gpssl_1, …, gpssl_J, and gpssl_1_std, …, gpssl_J_std. [n, 2 J]"""
         import pandas as pd
 
-        mean, std = self.ssl.mean_and_std(piece.rows)
+        mean, std = self.ssl.mean_and_std(part.rows)
         self._total += float(std.sum())
         self._count += std.size
         names = [f"{PREFIX}_{j + 1}" for j in range(mean.shape[1])]
         return pd.DataFrame(np.hstack([mean, std]), columns=[*names, *(f"{name}_std" for name in names)])
 
-    def summary(self, subject: Subject, written: list[Path], target: str | None = None) -> Embedded:
-        """After all pieces."""
+    def summary(self, subject: Subject, model: Any, columns: NewColumns, written: list[Path], target: str | None = None) -> Embedded:
+        """Return what was found, after all parts."""
         return Embedded(
             n_rows=subject.n_rows,
             columns=[column.name for column in subject.facts],
@@ -84,4 +134,6 @@ class Representation:
             target=target,
             written=written,
             notes=subject.notes,
+            model=model,
+            new_columns=columns,
         )

@@ -1,26 +1,26 @@
-"""`gpssl label`: classes or numbers for the rows that have none, with an expectation of how often they are wrong."""
+"""Predict classes or numbers for the rows that have none, with an expectation of how often they are wrong."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from ..data._labels import Target, TargetKind
-from ..data._writing import replacing
 from ..downstream._classifier import MarginalizedClassifier
 from ..downstream._regressor import MarginalizedRegressor
 from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
 from ..evaluation._expectation import Expectation, Promise, check_labels, expect, what_cannot_be_promised
-from ..io._model_files import save
-from ._settings import Settings, check_outputs, noting
-from ._subject import Piece, Subject
+from ._choices import CONFIDENCE, MAX_INDUCING, N_DRAWS, Alike, ChoiceError, Settings, check_share
+from ._subject import NewColumns, SubjectPart, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
 
@@ -30,12 +30,138 @@ ABSTAIN = "abstain"
 
 
 def names_of_results(target: str) -> re.Pattern[str]:
-    """Columns that predictions are written to: what an earlier run left there is not learned from."""
+    """Return a pattern of the columns that predictions are written to: what an earlier run left there is not learned from."""
     return re.compile(rf"{re.escape(target)}_({'|'.join({*OF_CLASSES, *OF_NUMBERS, ABSTAIN})})")
 
 
-class Predictor:
-    """The new columns for pieces of a table, and what they come to."""
+@dataclass(frozen=True)
+class LabeledTable:
+    """What `label` has found."""
+
+    target: str
+    kind: str
+    classes: list[str] | None
+    n_rows: int
+    n_labeled: int
+    n_predicted: int
+    n_abstained: int
+    counts: dict[str, int] | None
+    """How often each class was predicted and kept."""
+    expectation: Expectation
+    written: list[Path]
+    notes: list[str]
+    model: Any = field(repr=False)
+    """The fitted classifier or regressor, with its card as `card_`."""
+    new_columns: NewColumns = field(repr=False)
+
+    def frame(self) -> Any:
+        """Return the predictions as a data frame: TARGET_predicted and so on, empty for rows that have a label. [n rows]"""
+        return self.new_columns.frame()
+
+
+def label(
+    table: Any,
+    target: str,
+    *,
+    max_risk: float | None = None,
+    confidence: float = CONFIDENCE,
+    n_components: int | None = None,
+    alike: Literal["columns", "neighbors"] | Alike = Alike.COLUMNS,
+    temperature: float | Literal["auto"] = "auto",
+    n_draws: int = N_DRAWS,
+    max_inducing: int = MAX_INDUCING,
+    target_kind: TargetKind | None = None,
+    group: str | None = None,
+    keep: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    random_state: int = 0,
+    out: str | PathLike[str] | None = None,
+    model_out: str | PathLike[str] | None = None,
+    only_new: bool = False,
+    force: bool = False,
+) -> LabeledTable:
+    """Label the rows that have no label, and say what error rate to expect, as `gpssl label` does.
+
+    All rows train the representation, those with a label the predictions. The expectation comes from labels that are held out in turn.
+
+    Parameters
+    ----------
+    table
+        A path, a pandas data frame or AnnData, as for `embed`.
+    target
+        The column to predict; cells without a label are empty.
+    max_risk
+        The largest error rate of the predictions that are kept, held with `confidence`; for numbers the largest root mean squared error, on
+        average. The others abstain. None keeps all.
+    n_draws
+        How many functions predictions are averaged over.
+    target_kind
+        "class" or "number"; by default the cells decide.
+    group
+        The column that says which rows belong together: they are held out together.
+    n_components, alike, temperature, max_inducing, keep, ignore, random_state, out, model_out, only_new, force
+        As for `embed`. The new columns are TARGET_predicted, TARGET_probability and TARGET_std (of the probability); for numbers
+        TARGET_predicted, TARGET_std, TARGET_lower and TARGET_upper, which hold the number with a probability of 90 %; with `max_risk`
+        TARGET_abstain.
+
+    Examples
+    --------
+    >>> import gpssl
+    >>> from sklearn.datasets import load_wine
+    >>> wines = load_wine(as_frame=True).frame
+    >>> wines.loc[wines.index % 3 > 0, "target"] = None
+    >>> result = gpssl.label(wines, "target", n_draws=10)
+    >>> result.n_labeled, result.n_predicted
+    (60, 118)
+    >>> result.frame().columns.tolist()
+    ['target_predicted', 'target_probability', 'target_std']
+    """
+    check_share("confidence", confidence)
+    settings = Settings(n_components, Alike(alike), temperature, n_draws, max_inducing, random_state)
+    subject = open_subject(
+        table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, results=names_of_results(target)
+    )
+    out, model_file, promise = as_path(out), model_path(as_path(out), model_out), Promise(max_risk, confidence)
+    labels = subject.target()
+    _check_risk(max_risk, labels.kind)
+    with subject.noting():
+        written = check_outputs([subject.path], [out, model_file], force=force)
+        check_labels(labels, subject.name, subject.notes)
+        model = new_model(subject.fit(settings), labels, settings)
+        labeled = subject.labeled()
+        expectation = expect(model, labels, labeled, promise, settings.seed)
+        fitted = model.fit(labeled.rows, labeled.y)
+        subject.notes.extend(what_cannot_be_promised(expectation, promise, labels))
+        predict = PredictionColumns(fitted, target, labels.kind, None if max_risk is None else expectation.threshold)
+        columns = NewColumns(subject, lambda part, where: predict(part, ~labels.is_known[where]))
+        found = {"target_kind": labels.kind, "seed": settings.seed, "promise": asdict(promise), "expectation": _finite(asdict(expectation))}
+        with subject.saving(fitted, model_file, force=force, notes=found):
+            columns.write(out, only_new=only_new, force=force)
+    return LabeledTable(
+        target=target,
+        kind=labels.kind,
+        classes=fitted.classes_.tolist() if labels.kind == "class" else None,
+        n_rows=subject.n_rows,
+        n_labeled=len(labeled.y),
+        n_predicted=predict.n_predicted,
+        n_abstained=predict.n_abstained,
+        counts=dict(predict.counts) if labels.kind == "class" else None,
+        expectation=expectation,
+        written=written,
+        notes=subject.notes,
+        model=fitted,
+        new_columns=columns,
+    )
+
+
+def new_model(ssl: GPSSL, target: Target, settings: Settings) -> Any:
+    """Return a classifier or regressor on a representation that is fitted, its heads still to be trained."""
+    kind = MarginalizedClassifier if target.kind == "class" else MarginalizedRegressor
+    return kind(FrozenEstimator(ssl), n_draws=settings.n_draws, random_state=settings.seed)
+
+
+class PredictionColumns:
+    """The columns of predictions for parts of a table, and how many were made and kept."""
 
     def __init__(self, model: Any, target: str, kind: TargetKind, threshold: float | None) -> None:
         self.model, self.target, self.kind, self.threshold = model, target, kind, threshold
@@ -43,11 +169,19 @@ class Predictor:
         self.counts: dict[str, int] = {}
         """How often each class was predicted and kept."""
 
-    def __call__(self, piece: Piece, is_open: NDArray[np.bool_]) -> Any:
-        """A data frame, empty for rows that are not open because they have a label. Without a threshold, nothing abstains."""
+    @classmethod
+    def of_model(cls, model: Any, target: str) -> PredictionColumns:
+        """Return those of a model that `label` trained, with the threshold that it found."""
+        notes = model.card_.notes
+        kind: TargetKind = "class" if isinstance(model, MarginalizedClassifier) else "number"
+        is_limited = notes.get("promise", {}).get("max_risk") is not None
+        return cls(model, target, kind, float(notes["expectation"]["threshold"]) if is_limited else None)
+
+    def __call__(self, part: SubjectPart, is_open: NDArray[np.bool_]) -> Any:
+        """Return a data frame, empty for rows that are not open because they have a label. Without a threshold, nothing abstains."""
         import pandas as pd
 
-        columns, certainty = self._predict(piece.rows[is_open])
+        columns, certainty = self._predict(part.rows[is_open])
         kept = certainty > (-np.inf if self.threshold is None else self.threshold)
         if self.threshold is not None:
             columns[ABSTAIN] = ~kept
@@ -80,7 +214,7 @@ class Predictor:
 
 
 def _spread(values: NDArray[Any], places: NDArray[np.bool_]) -> Any:
-    """Values at their places, nothing elsewhere, in a type that does not depend on how many there are. [n]"""
+    """Return values at their places and nothing elsewhere, in a type that does not depend on how many there are. [n]"""
     import pandas as pd
 
     if values.dtype.kind == "f":
@@ -91,63 +225,15 @@ def _spread(values: NDArray[Any], places: NDArray[np.bool_]) -> Any:
     return pd.array(out, dtype="boolean") if values.dtype.kind == "b" else out
 
 
-@dataclass(frozen=True)
-class LabeledTable:
-    """What `gpssl label` has done."""
-
-    target: str
-    kind: str
-    classes: list[str] | None
-    n_rows: int
-    n_labeled: int
-    n_predicted: int
-    n_abstained: int
-    counts: dict[str, int] | None
-    """How often each class was predicted and kept."""
-    expectation: Expectation
-    written: list[Path]
-    notes: list[str]
-
-
-def new_model(ssl: GPSSL, target: Target, settings: Settings) -> Any:
-    """A classifier or regressor on a representation that is fitted, its heads still to be trained."""
-    kind = MarginalizedClassifier if target.kind == "class" else MarginalizedRegressor
-    return kind(FrozenEstimator(ssl), n_draws=settings.n_draws, random_state=settings.seed)
-
-
-def label(
-    subject: Subject, out: Path, model_file: Path, settings: Settings, promise: Promise, *, only_new: bool, force: bool
-) -> LabeledTable:
-    """Learn from all rows and the labels of some, predict the others, and write both into files."""
-    check_outputs([subject.path], [out, model_file], force=force)
-    target = subject.target()
-    check_labels(target, subject.path.name, subject.notes)
-    with noting(subject.notes):
-        model = new_model(subject.fit(settings), target, settings)
-        labeled = subject.labeled()
-        expectation = expect(model, target, labeled, promise, settings.seed)
-        fitted = model.fit(labeled.rows, labeled.y)
-    subject.notes.extend(what_cannot_be_promised(expectation, promise, target))
-    predict = Predictor(fitted, target.name, target.kind, None if promise.max_risk is None else expectation.threshold)
-    found = {"target_kind": target.kind, "seed": settings.seed, "promise": asdict(promise), "expectation": _finite(asdict(expectation))}
-    with replacing(model_file, force=force) as beside:  # both files, or none
-        save(fitted, beside, trained_on=subject.facts, notes={**subject.card_notes(), **found})
-        subject.write(out, lambda piece, where: predict(piece, ~target.is_known[where]), only_new=only_new, force=force)
-    return LabeledTable(
-        target=target.name,
-        kind=target.kind,
-        classes=fitted.classes_.tolist() if target.kind == "class" else None,
-        n_rows=subject.n_rows,
-        n_labeled=len(labeled.y),
-        n_predicted=predict.n_predicted,
-        n_abstained=predict.n_abstained,
-        counts=predict.counts if target.kind == "class" else None,
-        expectation=expectation,
-        written=[out, model_file],
-        notes=subject.notes,
-    )
+def _check_risk(max_risk: float | None, kind: TargetKind) -> None:
+    if max_risk is None:
+        return
+    if kind == "class":
+        check_share("max_risk", max_risk)
+    elif not 0 < max_risk < float("inf"):
+        raise ChoiceError("max_risk", "for numbers it is the largest root mean squared error, a positive number.")
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Infinity and NaN, which JSON has not, as words that `float` takes."""
+    """Replace infinity and NaN, which JSON has not, by words that `float` takes."""
     return {name: str(value) if isinstance(value, float) and not np.isfinite(value) else value for name, value in values.items()}

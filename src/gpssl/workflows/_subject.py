@@ -1,11 +1,15 @@
-"""What a command works on: the rows of a person's file, what is to be predicted, and a way to write results beside them."""
+"""What a workflow works on: the rows that a person gave, what is to be predicted, and a way to write results beside the rows."""
 
 from __future__ import annotations
 
+import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +17,22 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime.progress import Progress
 from ..data._column_facts import ColumnFacts
-from ..data._labels import Target
+from ..data._labels import Target, TargetKind
+from ..data._writing import check_writable, replacing
 from ..estimator import GPSSL
 from ..evaluation._held_out import Labeled
-from ._settings import Settings
+from ..io._card import OutsideTrainingRangeWarning
+from ..io._model_files import attach_card, card_of, save
+from ._choices import Kind, Settings
 
 Array = NDArray[np.float64]
 
+SPOTS = ".h5ad"
+"""The ending of files that hold AnnData."""
+FEW_INDUCING = re.compile(r"(\d+) inducing points leave (\S+) of the prior variance open")
 
-class Piece(NamedTuple):
+
+class SubjectPart(NamedTuple):
     """Consecutive rows."""
 
     rows: Any
@@ -31,15 +42,20 @@ class Piece(NamedTuple):
 
 
 class Subject(ABC):
-    """A file with rows."""
+    """Rows of a file or of an object in memory."""
 
-    path: Path
+    path: Path | None
+    """None for what is in memory."""
+    name: str
+    """The name of the file, for sentences."""
+    index: Any = None
+    """The index of a data frame or the names of spots, which frames of results get; None for files."""
     n_rows: int
     notes: list[str]
-    """What was done to read it, in sentences."""
+    """Sentences on what was done to read the rows and to learn from them."""
     facts: Sequence[ColumnFacts]
-    """Of the columns that the model learns from."""
-    kind: Literal["table", "tissue"]
+    """Facts about the columns that the model learns from."""
+    kind: Kind
     dropped: Mapping[str, str]
     """Columns that the model does not look at, and why."""
     group: str | None
@@ -49,64 +65,195 @@ class Subject(ABC):
 
     @abstractmethod
     def kernel(self, settings: Settings) -> Kernel:
-        """What says which rows are alike."""
+        """Return the kernel that says which rows are alike."""
 
     @abstractmethod
     def fit(self, settings: Settings) -> GPSSL:
-        """A representation of all rows."""
+        """Learn a representation of all rows."""
 
     @abstractmethod
-    def pieces(self) -> Iterator[Piece]:
-        """All rows, in order, some at a time."""
+    def parts(self) -> Iterator[SubjectPart]:
+        """Yield all rows in order, some at a time."""
 
     @abstractmethod
     def target(self) -> Target:
-        """The column to predict."""
+        """Return the column to predict."""
 
     @abstractmethod
     def groups(self) -> NDArray[Any] | None:
-        """Which rows belong together. [n]"""
+        """Return which rows belong together. [n]"""
 
     @abstractmethod
     def coordinates(self) -> Array | None:
-        """Where the rows are on tissue. [n, 2]"""
+        """Return where the rows lie on tissue. [n, 2]"""
 
     @abstractmethod
-    def write(self, out: Path, new_columns: Callable[[Piece, slice], Any], *, only_new: bool, force: bool) -> None:
-        """A file with the rows and, for each piece and its place in the file, a data frame of new columns."""
+    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
+        """Write a file with the rows and the new columns of each part."""
 
     def labeled(self) -> Labeled:
-        """The rows with a label."""
+        """Return the rows with a label."""
         target, groups = self.target(), self.groups()
         places = np.flatnonzero(target.is_known)
         return Labeled(places, self.rows_at(places), target.labels, None if groups is None else groups[places])
 
-    def card_notes(self) -> dict[str, Any]:
-        """For the card of a model that was learned from this file."""
-        notes = {"kind": self.kind, "table": self.path.name, "rows": self.n_rows, "target": self.target_name, "group": self.group}
-        return {name: value for name, value in notes.items() if value is not None}
-
     def rows_at(self, places: NDArray[np.intp]) -> Any:
-        """Some of the rows, in the order of the file, in memory."""
+        """Return some of the rows, in their order, in memory."""
         chosen = np.zeros(self.n_rows, dtype=bool)
         chosen[places] = True
-        return one_below_the_other([piece.rows[chosen[where]] for piece, where in self.numbered_pieces()])
+        return one_below_the_other([part.rows[chosen[where]] for part, where in self.numbered_parts()])
 
-    def numbered_pieces(self, task: str = "reading") -> Iterator[tuple[Piece, slice]]:
-        """The pieces, and where each is in the file."""
+    def numbered_parts(self, task: str = "reading") -> Iterator[tuple[SubjectPart, slice]]:
+        """Yield the parts, and the places of their rows."""
         progress = Progress(task, self.n_rows)
         start = 0
-        for piece in self.pieces():
-            yield piece, slice(start, start + len(piece.rows))
-            start += len(piece.rows)
-            progress.advance(len(piece.rows))
+        for part in self.parts():
+            yield part, slice(start, start + len(part.rows))
+            start += len(part.rows)
+            progress.advance(len(part.rows))
         progress.finish()
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Turn warnings within this block into notes, each once, and add the notes to an error: they may explain it."""
+        is_noted = False
+
+        def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+            nonlocal is_noted
+            if issubclass(category, OutsideTrainingRangeWarning):
+                if is_noted:  # each part of a table may warn: the first warning is enough
+                    return
+                is_noted = True
+            text = _with_advice(str(message))
+            if text not in self.notes:
+                self.notes.append(text)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)  # what libraries tell their developers is left out
+            warnings.showwarning = note
+            try:
+                yield
+            except Exception as error:
+                for text in self.notes:
+                    error.add_note(text)
+                raise
+
+    @contextmanager
+    def saving(self, model: Any, path: Path | None, *, force: bool, notes: Mapping[str, Any] | None = None) -> Iterator[None]:
+        """Give the model its card, and save it where the block succeeds: results and model are both written, or neither is."""
+        own = {"kind": self.kind, "table": self.name, "rows": self.n_rows, "target": self.target_name, "group": self.group}
+        all_notes = {**{name: value for name, value in own.items() if value is not None}, **(notes or {})}
+        if path is None:
+            yield
+        else:
+            with replacing(path, force=force) as beside:
+                save(model, beside, trained_on=self.facts, notes=all_notes)
+                yield
+        attach_card(card_of(model, self.facts, all_notes), model)
+
+
+NewColumnsOfPart = Callable[[SubjectPart, slice], Any]
+"""From a part and its places to a data frame of new columns."""
+
+
+class NewColumns:
+    """The new columns of all rows: written into a file part by part, or kept in memory."""
+
+    def __init__(self, subject: Subject, of_part: NewColumnsOfPart) -> None:
+        self._subject, self._of_part = subject, of_part
+        self._frame: Any = None
+
+    def write(self, out: Path | None, *, only_new: bool, force: bool) -> None:
+        """Write them beside the rows; without a file, keep them."""
+        if out is None:
+            self._frame = self._evaluated()
+        else:
+            self._subject.write(out, self._of_part, only_new=only_new, force=force)
+
+    def frame(self) -> Any:
+        """Return them in a data frame; what was written to a file is evaluated again."""
+        return self._evaluated() if self._frame is None else self._frame.copy()
+
+    def _evaluated(self) -> Any:
+        frame = one_below_the_other([self._of_part(part, where) for part, where in self._subject.numbered_parts("predicting")])
+        return frame if self._subject.index is None else frame.set_axis(self._subject.index)
+
+
+def open_subject(
+    table: Any,
+    *,
+    target: str | None = None,
+    target_kind: TargetKind | None = None,
+    group: str | None = None,
+    keep: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    columns: Sequence[ColumnFacts] | None = None,
+    results: re.Pattern[str] | None = None,
+) -> Subject:
+    """Open a path, a pandas data frame or AnnData; return an opened subject as it is.
+
+    `columns` are those of a model that will be used on the rows. Columns with names that match `results` are about to be written, and not
+    learned from.
+    """
+    if isinstance(table, Subject):
+        return table
+    if not is_tissue(table):
+        from ._table_subject import TableSubject
+
+        return TableSubject(
+            table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, columns=columns, results=results
+        )
+    from ._tissue_subject import TissueSubject
+
+    if keep or ignore:
+        raise ValueError("Spots of tissue are compared by expression, place and color: leave out --keep and --ignore.")
+    return TissueSubject(table, target=target, target_kind=target_kind, group=group)
+
+
+def is_tissue(table: Any) -> bool:
+    """Tell AnnData, in memory or in a file, from other tables."""
+    if isinstance(table, str | PathLike):
+        return Path(table).suffix.lower() == SPOTS
+    return type(table).__module__.split(".")[0] == "anndata"
+
+
+def check_outputs(inputs: Sequence[Any], outputs: Sequence[Path | None], *, force: bool) -> list[Path]:
+    """Return the files that will be written. Raise ValueError for files that exist, cannot be written, or are read."""
+    paths = [path for path in outputs if path is not None]
+    read = [Path(given).resolve() for given in inputs if isinstance(given, str | PathLike)]
+    for path in paths:
+        check_writable(path, force=force)
+        if path.resolve() in read:
+            raise ValueError(f"{path} is what the command reads: write to another file.")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise ValueError(f"{paths[0]} cannot be both the results and the model: name another file with --model.")
+    return paths
+
+
+def as_path(path: str | PathLike[str] | None) -> Path | None:
+    """Return the path that a person gave as a Path."""
+    return None if path is None else Path(path)
+
+
+def model_path(out: Path | None, model_out: str | PathLike[str] | None) -> Path | None:
+    """Return where the model goes: beside the results, unless another file is named."""
+    return out.with_suffix(".gpssl") if model_out is None and out is not None else as_path(model_out)
 
 
 def one_below_the_other(parts: list[Any]) -> Any:
-    """Data frames or arrays, as one."""
-    if hasattr(parts[0], "columns"):
-        import pandas as pd
+    """Concatenate data frames or arrays."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    import pandas as pd
 
-        return pd.concat(parts, ignore_index=True)
-    return np.concatenate(parts)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _with_advice(text: str) -> str:
+    """Return the text of a warning; where inducing points are too few, with a number that may do."""
+    found = FEW_INDUCING.match(text)
+    if found is None:
+        return text
+    advice = f"max_inducing={2 * int(found[1])} would follow the rows better"
+    return f"{found[1]} inducing points leave {found[2]} of the prior variance open: {advice}."

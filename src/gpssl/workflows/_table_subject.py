@@ -1,10 +1,14 @@
-"""A table in a file, of any dialect and size."""
+"""A table: a file of any dialect and size, or a data frame."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from .. import data as files
 from ..data._column_facts import ColumnFacts
+from ..data._columns import Piece
 from ..data._labels import Target, TargetKind
 from ..data._table import UserTable, names_in, open_table
 from ..data._writing import is_typed, write_table
 from ..estimator import GPSSL
-from ._settings import Settings, kernel_for, new_representation
-from ._subject import Array, Piece, Subject
+from ..kernels.neighbors import NeighborDiffusion
+from ..kernels.tables import for_table
+from ._choices import RESIDUAL_TOLERANCE, Alike, Settings
+from ._subject import Array, NewColumnsOfPart, Subject, SubjectPart
 
 MOST_REASONS = 5
 
 
 class TableSubject(Subject):
-    """CSV, TSV, Parquet, Arrow or JSON lines. What does not fit in memory is read a part at a time, in each pass anew."""
+    """CSV, TSV, Parquet, Arrow, JSON lines or a data frame. What does not fit in memory is read a part at a time."""
 
     kind = "table"
 
     def __init__(
         self,
-        path: Path,
+        table: Any,
         *,
         target: str | None = None,
         target_kind: TargetKind | None = None,
@@ -41,10 +47,11 @@ class TableSubject(Subject):
         columns: Sequence[ColumnFacts] | None = None,
         results: re.Pattern[str] | None = None,
     ) -> None:
-        earlier = [] if results is None else [name for name in names_in(path) if results.fullmatch(name) and name != target]
+        self.path, file = self._file_of(table)
+        self.name = "the table" if self.path is None else self.path.name
+        earlier = [] if results is None else [name for name in names_in(file) if results.fullmatch(name) and name != target]
         apart = [*ignore, *earlier, *([] if group is None else [group])]
-        self.table: UserTable = open_table(path, keep=keep, ignore=apart, target=target, target_kind=target_kind, columns=columns)
-        self.path = path
+        self.table: UserTable = open_table(file, keep=keep, ignore=apart, target=target, target_kind=target_kind, columns=columns)
         self.n_rows = self.table.n_rows
         self.notes = [*self.table.notes, *_left_out(self.table.dropped, apart)]
         if earlier:
@@ -55,64 +62,86 @@ class TableSubject(Subject):
         self.target_name, self.group = target, group
         self._frame = self.table.frame() if self.table.fits_in_memory else None
 
+    def _file_of(self, table: Any) -> tuple[Path | None, Path]:
+        """Return the path that was given, and the file to read: a data frame is read as the Arrow file that it makes."""
+        if isinstance(table, str | PathLike):
+            return Path(table), Path(table)
+        import pandas as pd
+
+        if not isinstance(table, pd.DataFrame):
+            raise TypeError(f"A table is a path, a pandas data frame or AnnData, got {type(table).__name__}.")
+        folder = tempfile.mkdtemp(prefix="gpssl-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        write_table(Path(folder) / "table.arrow", table)
+        self.index = table.index
+        return None, Path(folder) / "table.arrow"
+
     def kernel(self, settings: Settings) -> Kernel:
-        """One that suits the columns."""
-        return kernel_for(self.table.sample(), settings.alike)
+        """Return a kernel that suits the columns."""
+        of_columns = for_table(self.table.sample())
+        return NeighborDiffusion(kernel=of_columns) if settings.alike is Alike.NEIGHBORS else of_columns
 
     def fit(self, settings: Settings) -> GPSSL:
-        """A representation of all rows."""
-        rows = self.table.rows() if self._frame is None else self._frame
-        return new_representation(self.kernel(settings), settings).fit(rows)
+        """Learn a representation of all rows."""
+        ssl = GPSSL(
+            settings.n_components_for(self.kind),
+            kernel=self.kernel(settings),
+            temperature=settings.temperature,
+            residual_tolerance=RESIDUAL_TOLERANCE,
+            max_inducing=settings.max_inducing,
+            random_state=settings.seed,
+        )
+        return ssl.fit(self.table.rows() if self._frame is None else self._frame)
 
-    def pieces(self) -> Iterator[Piece]:
-        """One if the table fits in memory."""
+    def parts(self) -> Iterator[SubjectPart]:
+        """Yield the rows: all at once if the table fits in memory."""
         if self._frame is not None:
-            yield Piece(self._frame, self._cells)
+            yield SubjectPart(self._frame, self._cells)
             return
-        for piece in self.table.pieces():
-            yield Piece(piece.rows(), partial(_cells_of, piece))
+        for part in self.table.pieces():
+            yield SubjectPart(part.rows(), partial(_cells_of, part))
 
     def _cells(self, typed: bool) -> Any:
         import pandas as pd
 
-        return pd.concat([piece.cells(typed=typed) for piece in self.table.pieces()], ignore_index=True)
+        return pd.concat([part.cells(typed=typed) for part in self.table.pieces()], ignore_index=True)
 
     def target(self) -> Target:
-        """The column that was named when the file was opened."""
+        """Return the column that was named when the table was opened."""
         if self.target_name is None or self.table.target_kind is None:
             raise ValueError("Name the column to predict: --target COLUMN.")
         return Target(self.target_name, self.table.target_kind, self.table.target())
 
     def groups(self) -> NDArray[Any] | None:
-        """The column that was named; a row without a group is one of its own."""
+        """Return the groups that were named; a row without a group is one of its own."""
         if self.group is None:
             return None
         return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.group))])
 
     def coordinates(self) -> Array | None:
-        """Tables have none."""
+        """Return None: rows of a table have no place."""
         return None
 
-    def write(self, out: Path, new_columns: Callable[[Piece, slice], Any], *, only_new: bool, force: bool) -> None:
-        """The rows as they were read, and the new columns."""
+    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
+        """Write the rows as they were read, and the new columns, which replace those of an earlier run."""
         write_table(out, self._with(new_columns, only_new, is_typed(out)), force=force)
 
-    def _with(self, new_columns: Callable[[Piece, slice], Any], only_new: bool, typed: bool) -> Iterator[Any]:
-        for piece, where in self.numbered_pieces("writing"):
-            new = new_columns(piece, where)
+    def _with(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool) -> Iterator[Any]:
+        for part, where in self.numbered_parts("writing"):
+            new = new_columns(part, where)
             if only_new:
                 yield new
                 continue
-            cells = piece.cells(typed)
-            yield _without_clashes(cells, new).join(new.set_index(cells.index))
+            cells = part.cells(typed)
+            yield cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
 
 
-def _cells_of(piece: files.Piece, typed: bool) -> Any:
-    return piece.cells(typed=typed)
+def _cells_of(part: Piece, typed: bool) -> Any:
+    return part.cells(typed=typed)
 
 
 def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
-    """A sentence about columns that are not learned from, though nobody asked for that."""
+    """Return a note on columns that are not learned from, though nobody asked for that."""
     reasons = [f"{name!r} ({reason})" for name, reason in dropped.items() if name not in asked]
     if not reasons:
         return []
@@ -121,8 +150,3 @@ def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
         " Pass --keep COLUMN to learn from one that looks like an ID." if any("looks like an ID" in reason for reason in reasons) else ""
     )
     return [f"Not learned from: {', '.join(reasons[:MOST_REASONS])}{more}.{advice}"]
-
-
-def _without_clashes(cells: Any, new: Any) -> Any:
-    """A second run replaces the columns of the first."""
-    return cells.drop(columns=[name for name in new.columns if name in cells.columns])

@@ -1,8 +1,9 @@
-"""Spots of a slice of tissue, in an AnnData file."""
+"""Spots of a slice of tissue, as AnnData."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,10 @@ from ..data._errors import FileError
 from ..data._labels import Target, TargetKind
 from ..data._writing import replacing, write_table
 from ..estimator import GPSSL
-from ._settings import Settings
-from ._subject import Array, Piece, Subject
+from ._choices import Alike, Settings
+from ._subject import SPOTS, Array, NewColumnsOfPart, Subject, SubjectPart
 
-SUFFIX = ".h5ad"
 KEY = "gpssl"
-N_COMPONENTS = 10
 UNKNOWN = ("", "nan", "None", "NA", "-1")
 """What tables of spots have in the place of a missing type."""
 
@@ -30,34 +29,44 @@ class TissueSubject(Subject):
 
     kind = "tissue"
 
-    def __init__(self, path: Path, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None) -> None:
-        self.path = path
-        self.adata = _read(path)
+    def __init__(
+        self, tissue: Any, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None
+    ) -> None:
+        self.path = Path(tissue) if isinstance(tissue, str | PathLike) else None
+        self.name = "the tissue" if self.path is None else self.path.name
+        self.adata = tissue if self.path is None else _read(self.path)
+        self.index = self.adata.obs_names
         self.n_rows = int(self.adata.n_obs)
         self.notes = [f"{self.n_rows:,} spots, {self.adata.n_vars:,} genes"]
         self.facts: list[ColumnFacts] = []
         self.dropped: dict[str, str] = {}
         self.target_name, self.group, self._target_kind = target, group, target_kind
         self._spatial_key = "spatial" if "spatial" in self.adata.obsm else None
+        self._fitted: dict[Settings, GPSSL] = {}
         for name in (target, group):
             if name is not None and name not in self.adata.obs:
-                raise FileError(f"{path.name} has no column {name!r} in obs; it has {', '.join(map(repr, self.adata.obs.columns))}.")
+                raise FileError(f"{self.name} has no column {name!r} in obs; it has {', '.join(map(repr, self.adata.obs.columns))}.")
         if self._spatial_key is None:
             self.notes.append('There is no obsm["spatial"]: rows are compared by their expression alone.')
 
     def kernel(self, settings: Settings) -> Kernel:
-        """That of expression, place and color."""
+        """Return the kernel of expression, place and color."""
         return self.fit(settings).kernel_
 
     def fit(self, settings: Settings) -> GPSSL:
-        """The representation of `gpssl.spatial.embed`, whose fields are added to the spots."""
+        """Return the representation of `gpssl.spatial.embed`, whose fields are added to the spots; each is learned once."""
+        if settings not in self._fitted:
+            self._fitted[settings] = self._embed(settings)
+        return self._fitted[settings]
+
+    def _embed(self, settings: Settings) -> GPSSL:
         from ..spatial._embedding import embed, representation
 
-        if settings.alike != "columns":
+        if settings.alike is not Alike.COLUMNS:
             raise ValueError("Spots of tissue are compared by expression, place and color: leave out --alike.")
         embed(
             self.adata,
-            settings.n_components or N_COMPONENTS,
+            settings.n_components_for(self.kind),
             temperature=settings.temperature,
             max_inducing=settings.max_inducing,
             random_state=settings.seed,
@@ -66,16 +75,16 @@ class TissueSubject(Subject):
         )
         return representation(self.adata, key=KEY).ssl
 
-    def pieces(self) -> Iterator[Piece]:
-        """All spots at once, with the columns of `obs`."""
+    def parts(self) -> Iterator[SubjectPart]:
+        """Yield all spots at once, with the columns of `obs`."""
         from ..spatial._embedding import modalities
 
         if KEY not in self.adata.uns:
             raise FileError(
-                f"{self.path.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learned from. Use the .h5ad "
+                f"{self.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learned from. Use the .h5ad "
                 "file that gpssl embed or gpssl label wrote with it (-o FILE.h5ad)."
             )
-        yield Piece(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, self._cells)
+        yield SubjectPart(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, self._cells)
 
     def _cells(self, _typed: bool) -> Any:
         cells = self.adata.obs.reset_index(drop=True)
@@ -83,7 +92,7 @@ class TissueSubject(Subject):
         return cells
 
     def target(self) -> Target:
-        """A column of `obs`."""
+        """Return the column of `obs` to predict."""
         if self.target_name is None:
             raise ValueError("Name the column of obs to predict: --target COLUMN.")
         column = self.adata.obs[self.target_name]
@@ -95,7 +104,7 @@ class TissueSubject(Subject):
         return Target(self.target_name, kind, np.array(values, dtype=object))
 
     def groups(self) -> NDArray[Any] | None:
-        """The column that was named, else blocks of neighboring spots: neighbors give each other away."""
+        """Return the groups that were named, else blocks of neighboring spots: nearby spots leak label information."""
         if self.group is not None:
             return self.adata.obs[self.group].astype(str).to_numpy()
         if self._spatial_key is None:
@@ -105,15 +114,15 @@ class TissueSubject(Subject):
         return np.asarray(spatial_blocks(self.adata, spatial_key=self._spatial_key))
 
     def coordinates(self) -> Array | None:
-        """Of the spots."""
+        """Return where the spots lie. [n, 2]"""
         return None if self._spatial_key is None else np.asarray(self.adata.obsm[self._spatial_key], dtype=np.float64)[:, :2]
 
-    def write(self, out: Path, new_columns: Callable[[Piece, slice], Any], *, only_new: bool, force: bool) -> None:
-        """AnnData with the new columns in `obs`, or a table of them."""
-        piece = next(self.pieces())
-        new = new_columns(piece, slice(0, self.n_rows))
-        if out.suffix.lower() != SUFFIX:
-            cells = piece.cells(True)
+    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
+        """Write AnnData with the new columns in `obs`, or a table of them."""
+        part = next(self.parts())
+        new = new_columns(part, slice(0, self.n_rows))
+        if out.suffix.lower() != SPOTS:
+            cells = part.cells(True)
             write_table(out, new if only_new else cells.drop(columns=new.columns, errors="ignore").join(new), force=force)
             return
         for name in new.columns:
@@ -123,7 +132,7 @@ class TissueSubject(Subject):
 
 
 def _storable(column: Any) -> Any:
-    """Without the index; texts of which some are missing as categories, which files of AnnData have."""
+    """Return the values without an index; texts of which some are missing as categories, which files of AnnData have."""
     import pandas as pd
 
     return pd.Categorical(column) if column.dtype == object else column.array

@@ -1,59 +1,103 @@
-"""`gpssl transform`: a model that was learned before, on other rows."""
+"""Use a model that was learned before on other rows."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
-from ..data._labels import TargetKind
+from ..downstream._classifier import MarginalizedClassifier
+from ..downstream._regressor import MarginalizedRegressor
+from ..estimator import GPSSL
 from ..io._model_files import load
-from ._embed import PREFIX, RESULTS, Embedded, Representation
-from ._label import Predictor, names_of_results
-from ._opening import open_subject
-from ._settings import check_outputs, noting, representation_of
-from ._subject import Piece
+from ._embed import PREFIX, RESULTS, Embedded, RepresentationColumns
+from ._label import PredictionColumns, names_of_results
+from ._subject import NewColumns, SubjectPart, as_path, check_outputs, open_subject
 
 Array = NDArray[np.float64]
 
 
-def transform(model: Path, table: Path, out: Path, *, n_draws: int, only_new: bool, force: bool) -> Embedded:
-    """Means and standard deviations of the representation, drawn functions, and predictions where the model has heads."""
-    check_outputs([model, table], [out], force=force)
-    loaded = load(model)
-    ssl, notes = representation_of(loaded), loaded.card_.notes
-    target = notes.get("target", "target") if hasattr(loaded, "heads_") else None
+def transform(
+    model: Any,
+    table: Any,
+    *,
+    n_draws: int = 0,
+    out: str | PathLike[str] | None = None,
+    only_new: bool = False,
+    force: bool = False,
+) -> Embedded:
+    """Represent other rows by a model that was learned before, and predict where it has heads, as `gpssl transform` does.
+
+    Parameters
+    ----------
+    model
+        A path, or the `model` of what `embed` or `label` returned. A model of `label` abstains as its `max_risk` demands.
+    table
+        Rows, as for `embed`. A note says where they leave the ranges of the rows that the model was learned from.
+    n_draws
+        How many functions of the posterior to evaluate too: columns gpssl_1_draw_1, …, each the same function at all rows.
+    out, only_new, force
+        As for `embed`; without `out` nothing is written.
+
+    Examples
+    --------
+    >>> import gpssl
+    >>> from sklearn.datasets import load_wine
+    >>> wines = load_wine(as_frame=True).data
+    >>> model = gpssl.embed(wines[:100], n_components=2).model
+    >>> gpssl.transform(model, wines[100:], n_draws=3).frame().shape
+    (78, 10)
+    """
+    loaded = open_model(model)
+    target = loaded.card_.notes.get("target", "target") if has_heads(loaded) else None
     results = RESULTS if target is None else re.compile(f"{RESULTS.pattern}|{names_of_results(target).pattern}")
+    out = as_path(out)
+    written = check_outputs([model, table], [out], force=force)
     subject = open_subject(table, columns=loaded.card_.columns or None, results=results)
-    columns = Representation(ssl)
-    functions = ssl.draw_functions(n_draws) if n_draws else None
-    predict = None if target is None else _predictor(loaded, target)
+    representation = RepresentationColumns(representation_of(loaded))
+    functions = representation.ssl.draw_functions(n_draws) if n_draws else None
+    predict = None if target is None else PredictionColumns.of_model(loaded, target)
 
-    def new_columns(piece: Piece, _where: slice) -> Any:
-        frame = columns(piece)
+    def of_part(part: SubjectPart, _where: slice) -> Any:
+        frame = representation(part)
         if functions is not None:
-            frame = frame.join(_draws(functions(piece.rows)))
-        return frame if predict is None else frame.join(predict(piece, np.ones(len(piece.rows), dtype=bool)))
+            frame = frame.join(_draws(functions(part.rows)))
+        return frame if predict is None else frame.join(predict(part, np.ones(len(part.rows), dtype=bool)))
 
-    with noting(subject.notes):
-        subject.write(out, new_columns, only_new=only_new, force=force)
-    return columns.summary(subject, [out], target)
+    columns = NewColumns(subject, of_part)
+    with subject.noting():
+        columns.write(out, only_new=only_new, force=force)
+    return representation.summary(subject, loaded, columns, written, target)
 
 
-def _predictor(loaded: Any, target: str) -> Predictor:
-    """With the threshold that was found when the model was trained."""
-    notes = loaded.card_.notes
-    kind: TargetKind = "class" if hasattr(loaded, "classes_") else "number"
-    asked = notes.get("promise", {}).get("max_risk") is not None
-    threshold = float(notes["expectation"]["threshold"]) if asked else None
-    return Predictor(loaded, target, kind, threshold)
+def open_model(model: Any) -> Any:
+    """Load a model from a file, or return one that has a card."""
+    if isinstance(model, str | PathLike):
+        return load(model)
+    if getattr(model, "card_", None) is None:
+        raise ValueError("This model has no card. Pass the model that embed or label returned, or one that gpssl.load has read from a file.")
+    return model
+
+
+def has_heads(model: Any) -> bool:
+    """Tell models that predict from representations alone."""
+    return isinstance(model, MarginalizedClassifier | MarginalizedRegressor)
+
+
+def representation_of(model: Any) -> GPSSL:
+    """Return the representation of a model: the model itself, or what its heads stand on."""
+    if not has_heads(model):
+        return model
+    inner = model.representation_
+    return inner.estimator if isinstance(inner, FrozenEstimator) else inner
 
 
 def _draws(values: Array) -> Any:
-    """gpssl_1_draw_1, …: each draw is one function, the same at all rows. From [S, n, J] to [n, S J]"""
+    """Return gpssl_1_draw_1, …: each draw is one function, the same at all rows. From [S, n, J] to [n, S J]"""
     import pandas as pd
 
     n_draws, n_rows, n_components = values.shape

@@ -1,0 +1,84 @@
+"""`gpssl compare`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_DRAWS, N_SPLITS, Alike
+from . import _options as take
+from ._console import progress_bars, show_json, show_notes, show_table
+
+if TYPE_CHECKING:
+    from ..comparison import Comparison
+
+SHOWN = {"class": ("accuracy", "ROC AUC", "AURC", "log loss", "ECE"), "number": ("RMSE", "NLL", "coverage")}
+TESTED = {"class": ("accuracy", "AURC", "log loss"), "number": ("RMSE", "NLL")}
+MOST_SETTINGS = 3
+
+
+def compare(
+    table: take.Table,
+    target: take.TargetColumn,
+    splits: Annotated[
+        int, typer.Option("--splits", min=2, help="Random splits of the labels into 70 % to learn from, 30 % to judge by.")
+    ] = N_SPLITS,
+    max_rows: Annotated[int, typer.Option("--max-rows", min=20, help="Rows that are used of larger tables.")] = MAX_ROWS,
+    components: take.Components = None,
+    alike: take.AlikeOption = Alike.COLUMNS,
+    draws: take.Draws = N_DRAWS,
+    max_inducing: take.MaxInducing = MAX_INDUCING,
+    numeric: take.Numeric = None,
+    group: take.Group = None,
+    keep: take.Keep = None,
+    ignore: take.Ignore = None,
+    seed: take.Seed = 0,
+    as_json: take.Json = False,
+) -> None:
+    """Is it worth it here? Compare the paper's methods on your table: the columns, kernel PCA, VICReg, the GP prior, GPSSL.
+
+    Every row trains the representations, without its label. On each random split the same heads are trained and
+    judged; only the columns themselves, if they are more than 100, get logistic regression with a cross-validated
+    penalty. Methods with several settings choose by a fifth of the labels that they train on.
+    """
+    with progress_bars():
+        from ..comparison._compare import compare as run
+        from ..workflows._choices import Settings
+        from ..workflows._subject import open_subject
+
+        settings = Settings(components, alike, "auto", draws, max_inducing, seed)
+        kind = take.target_kind_of(numeric)
+        subject = open_subject(table, target=target, target_kind=kind, group=group, keep=keep or (), ignore=ignore or ())
+        result = run(subject, settings, splits, max_rows)
+    show_compared(result, as_json)
+
+
+def show_compared(result: Comparison, as_json: bool) -> None:
+    """Print what `gpssl compare` has found."""
+    show_notes(result.notes)
+    if as_json:
+        show_json(result)
+        return
+    from ..comparison._compare import ordered
+
+    names, tested = SHOWN[result.kind], TESTED[result.kind]
+    title = f"{result.target}: {result.n_rows:,} rows, {result.n_labeled:,} labels, {result.n_splits} splits (± standard error)"
+    rows = [[method, *(result.scores[method][name].text() for name in names)] for method in ordered(result, names[0])]
+    show_table(title, ["method", *names], rows)
+    typer.echo()
+    differences = [[f"against {method}", *(_difference(row[name]) for name in tested)] for method, row in result.differences.items()]
+    families = f"several methods, {tested[0]} and {tested[1]} together{f', {tested[2]} by itself' if len(tested) > 2 else ''}"
+    show_table(
+        f"GPSSL-full minus the other; * is significant at 5 %, corrected for shared rows and for {families}", ["", *tested], differences
+    )
+    for method, reason in result.left_out.items():
+        typer.echo(f"Left out: {method}. {reason}")
+    for method, counts in result.settings.items():
+        typer.echo(f"{method} chose {'; '.join(f'{setting} ({count} times)' for setting, count in list(counts.items())[:MOST_SETTINGS])}.")
+    typer.echo(f"\n{result.recommendation}")
+
+
+def _difference(difference: Any) -> str:
+    p_value = "< 0.001" if difference.p_value < 0.001 else f"= {difference.p_value:.3f}"
+    return f"{difference.mean:+.3f} (p {p_value}){' *' if difference.p_value < 0.05 else '  '}"

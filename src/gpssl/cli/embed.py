@@ -1,0 +1,68 @@
+"""`gpssl embed`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..workflows._choices import MAX_INDUCING, Alike
+from . import _options as take
+from ._console import progress_bars, show_json, show_notes, show_written
+
+if TYPE_CHECKING:
+    from ..workflows import Embedded
+
+
+def embed(
+    table: take.Table,
+    out: take.Out,
+    model: take.ModelOut = None,
+    components: take.Components = None,
+    alike: take.AlikeOption = Alike.COLUMNS,
+    temperature: take.Temperature = "auto",
+    max_inducing: take.MaxInducing = MAX_INDUCING,
+    keep: take.Keep = None,
+    ignore: take.Ignore = None,
+    seed: take.Seed = 0,
+    only_new: take.OnlyNew = False,
+    force: take.Force = False,
+    as_json: take.Json = False,
+) -> None:
+    """Learn a representation of a table, from its rows alone.
+
+    Mixed columns and missing cells are fine. The results are the table with new columns: gpssl_1, gpssl_2, … are the
+    coordinates of each row, gpssl_1_std, … say how far the data leave them open (1 is: entirely). The model is saved
+    beside them, for gpssl transform.
+    """
+    with progress_bars():
+        from ..workflows._embed import embed as run
+
+        result = run(
+            table,
+            n_components=components,
+            alike=alike,
+            temperature=take.temperature_of(temperature),
+            max_inducing=max_inducing,
+            keep=keep or (),
+            ignore=ignore or (),
+            random_state=seed,
+            out=out,
+            model_out=model,
+            only_new=only_new,
+            force=force,
+        )
+    show_embedded(result, as_json)
+
+
+def show_embedded(result: Embedded, as_json: bool) -> None:
+    """Print what `gpssl embed` or `gpssl transform` has found."""
+    show_notes(result.notes)
+    if as_json:
+        show_json(result)
+        return
+    typer.echo(
+        f"{result.n_rows:,} rows, {f'{len(result.columns):,} columns, ' if result.columns else ''}{result.n_components} dimensions; "
+        f"average standard deviation {result.mean_std:.2f} (1: nothing is known, 0: all is)."
+    )
+    show_written(result.written)

@@ -1,0 +1,126 @@
+"""`gpssl label`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .._runtime.progress import percent
+from ..workflows._choices import CONFIDENCE, MAX_INDUCING, N_DRAWS, Alike
+from . import _options as take
+from ._console import progress_bars, show_json, show_notes, show_written
+
+if TYPE_CHECKING:
+    from ..workflows import LabeledTable
+
+MANY_ERRORS = 0.1
+"""An error rate at which other settings are worth a try."""
+MOST_CLASSES = 12
+
+
+def label(
+    table: take.Table,
+    target: take.TargetColumn,
+    out: take.Out,
+    max_risk: Annotated[
+        float | None,
+        typer.Option(
+            "--max-risk",
+            help="Largest error rate of what is kept (for numbers: root mean squared error); the rest abstains.",
+            show_default=False,
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", help="Confidence with which the error rate is held.")] = CONFIDENCE,
+    model: take.ModelOut = None,
+    components: take.Components = None,
+    alike: take.AlikeOption = Alike.COLUMNS,
+    temperature: take.Temperature = "auto",
+    draws: take.Draws = N_DRAWS,
+    max_inducing: take.MaxInducing = MAX_INDUCING,
+    numeric: take.Numeric = None,
+    group: take.Group = None,
+    keep: take.Keep = None,
+    ignore: take.Ignore = None,
+    seed: take.Seed = 0,
+    only_new: take.OnlyNew = False,
+    force: take.Force = False,
+    as_json: take.Json = False,
+) -> None:
+    """Label the rows that have no label, and say what error rate to expect.
+
+    All rows train the representation, those with a label the predictions. Rows without a label get TARGET_predicted,
+    TARGET_probability and TARGET_std (of the probability); a numeric target gets TARGET_predicted, TARGET_std, and
+    TARGET_lower and TARGET_upper, between which it is with a probability of 90 %. With --max-risk, TARGET_abstain
+    says which predictions to leave to a person.
+    """
+    with progress_bars():
+        from ..workflows._label import label as run
+
+        result = run(
+            table,
+            target,
+            max_risk=max_risk,
+            confidence=confidence,
+            n_components=components,
+            alike=alike,
+            temperature=take.temperature_of(temperature),
+            n_draws=draws,
+            max_inducing=max_inducing,
+            target_kind=take.target_kind_of(numeric),
+            group=group,
+            keep=keep or (),
+            ignore=ignore or (),
+            random_state=seed,
+            out=out,
+            model_out=model,
+            only_new=only_new,
+            force=force,
+        )
+    show_labeled(result, max_risk, confidence, as_json)
+
+
+def show_labeled(result: LabeledTable, max_risk: float | None, confidence: float, as_json: bool) -> None:
+    """Print what `gpssl label` has found."""
+    show_notes(result.notes)
+    if as_json:
+        show_json(result)
+        return
+    typer.echo(f"{result.n_rows:,} rows: {result.n_labeled:,} had a label in {result.target!r}, {result.n_predicted:,} were predicted.")
+    typer.echo(_expected(result))
+    if max_risk is not None:
+        typer.echo(_promised(result, max_risk, confidence))
+    if result.kind == "class" and result.expectation.risk > MANY_ERRORS:
+        typer.echo("If these are too many: --alike neighbors may suit the rows better, and gpssl compare says whether the columns alone do.")
+    if result.counts:
+        commonest = sorted(result.counts.items(), key=lambda item: -item[1])[:MOST_CLASSES]
+        typer.echo(f"Predicted and kept: {', '.join(f'{name} {count:,}' for name, count in commonest)}.")
+    show_written(result.written)
+
+
+def _expected(result: LabeledTable) -> str:
+    expected = result.expectation
+    if result.kind == "class":
+        low, high = expected.interval or (0.0, 1.0)
+        return (
+            f"Expect {percent(expected.risk)} errors among all predictions (cross-validation on {expected.n_judged:,} labels; 95 % "
+            f"interval {percent(low)} to {percent(high)}; "
+            f"always guessing the most frequent class: {percent(expected.baseline_risk)})."
+        )
+    return (
+        f"Expect a root mean squared error of {expected.risk:.4g} (cross-validation on {expected.n_judged:,} numbers; always guessing "
+        f"their mean: {expected.baseline_risk:.4g}). Of these, {percent(expected.interval_coverage or 0.0, 0)} were within their 90 % "
+        "intervals."
+    )
+
+
+def _promised(result: LabeledTable, max_risk: float, confidence: float) -> str:
+    expected = result.expectation
+    if result.kind == "class":
+        wanted = f"{percent(max_risk)} errors, with {percent(confidence, 0)} confidence"
+        risk = f"{percent(expected.kept_risk)} errors"
+    else:
+        wanted, risk = f"an error of {max_risk:g}, on average", f"an error of {expected.kept_risk:.4g}"
+    kept = f"{result.n_predicted - result.n_abstained:,} predictions are kept, {result.n_abstained:,} are left to a person"
+    judged = "" if expected.coverage == 0 else f" (in cross-validation {percent(expected.coverage, 0)} were kept, at {risk})"
+    return f"To hold {wanted}: {kept}{judged}."

@@ -1,0 +1,51 @@
+"""`gpssl report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import _options as take
+from ._console import progress_bars, show_json, show_notes, show_written
+
+
+def report(
+    model: take.Model,
+    table: take.Table,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="HTML file.", show_default="as the model, with .html")] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="Column to predict.", show_default="that of the model, if it has one")
+    ] = None,
+    group: take.Group = None,
+    rivals: Annotated[bool, typer.Option("--rivals/--no-rivals", help="Show curves of the compared methods too.")] = True,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help=take.SEED_HELP, show_default="the model's")] = None,
+    force: take.Force = False,
+    as_json: take.Json = False,
+) -> None:
+    """Write one HTML file that explains a model: it works offline, prints well, and can be sent to a colleague.
+
+    It shows rows in a plane, colored by class, probability, standard deviation and abstention; a slider for the error
+    rate; curves; and the most uncertain rows.
+    """
+    with progress_bars():
+        from ..report._making import make_report
+
+        result = make_report(
+            model,
+            table,
+            target=target,
+            group=group,
+            rivals=rivals,
+            random_state=seed,
+            out=out or model.with_suffix(".html"),
+            force=force,
+        )
+    show_notes(result.notes)
+    if as_json:
+        show_json(result)
+        return
+    for line in result.summary:
+        typer.echo(line)
+    show_written(result.written)

@@ -1,0 +1,33 @@
+"""`gpssl transform`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import _options as take
+from ._console import progress_bars
+from .embed import show_embedded
+
+
+def transform(
+    model: take.Model,
+    table: take.Table,
+    out: take.Out,
+    draws: Annotated[int, typer.Option("--draws", min=0, help="Also write so many functions drawn from the posterior.")] = 0,
+    only_new: take.OnlyNew = False,
+    force: take.Force = False,
+    as_json: take.Json = False,
+) -> None:
+    """Represent other rows by a model that was learned before, and write what it predicts for them.
+
+    A model of gpssl label writes its predictions too, with the abstentions of its --max-risk. A note says where rows
+    leave the ranges of those that the model was learned from. With --draws, columns gpssl_1_draw_1, … hold functions
+    from the posterior, each the same function at all rows.
+    """
+    with progress_bars():
+        from ..workflows._transform import transform as run
+
+        result = run(model, table, n_draws=draws, out=out, only_new=only_new, force=force)
+    show_embedded(result, as_json)
