@@ -31,7 +31,7 @@ def test_version() -> None:
 
 
 def test_help_of_each_command_has_examples() -> None:
-    for name in ("embed", "transform", "label", "compare", "report", "info", "datasets", "reproduce"):
+    for name in ("embed", "transform", "label", "compare", "report", "info", "datasets"):
         output = done(name, "--help")
         assert "Examples:" in output
         assert f"gpssl {name}" in output
@@ -361,12 +361,11 @@ def test_sentences_of_the_library_name_options_and_files(table: Path, tmp_path: 
     assert str(tmp_path) in refused("info", tmp_path)
 
 
-def test_datasets_are_listed_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("GPSSL_DATA", raising=False)
+def test_datasets_are_listed_and_written(tmp_path: Path) -> None:
     assert "breast_cancer" in done("datasets")
-    assert {"name": "wine", "predicts": "classes", "place": "comes with scikit-learn"} in as_json("datasets")
+    assert {"name": "wine", "rows": 178, "columns": 13, "predicts": "3 classes"} in as_json("datasets")
     done("datasets", "wine", "-o", tmp_path / "wine.csv", "--labels", "30")
     frame = pd.read_csv(tmp_path / "wine.csv")
     assert (len(frame), frame["target"].notna().sum()) == (178, 30)
-    assert "gpssl datasets lists them" in refused("datasets", "beer", "-o", tmp_path / "beer.csv")
+    assert "There is no data set 'beer'; there are breast_cancer" in refused("datasets", "beer", "-o", tmp_path / "beer.csv")
     assert "--force" in refused("datasets", "wine", "-o", tmp_path / "wine.csv")

@@ -206,7 +206,7 @@ def test_table_that_does_not_fit_in_memory_gives_the_same(tmp_path: Path, ending
     for name, memory, block in (("whole", 2**28, 2**20), ("parts", 1, 2048)):
         monkeypatch.setattr("gpssl.data._table.MEMORY_BYTES", memory)
         monkeypatch.setattr("gpssl.data._delimited.BLOCK_BYTES", (block, block))
-        pieces = list(TableSubject(table, target="kind").pieces())
+        pieces = list(TableSubject(table, target="kind").parts())
         assert (len(pieces) > 5) == (name == "parts")
         out = tmp_path / f"{name}.{ending}"
         result = CliRunner().invoke(

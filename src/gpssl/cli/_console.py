@@ -108,7 +108,9 @@ def show_json(result: Any) -> None:
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         shown = {one.name: getattr(value, one.name) for one in fields(value) if one.repr}
-        return _plain({**shown, "notes": [with_options(note) for note in shown["notes"]]} if isinstance(shown.get("notes"), list) else shown)
+        return _plain(
+            {**shown, "notes": [with_options(note) for note in shown["notes"]]} if isinstance(shown.get("notes"), list) else shown
+        )
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, dict):

@@ -32,7 +32,13 @@ Numeric = Annotated[
     typer.Option("--numeric/--classes", help="Take the target as numbers, or as classes.", show_default="by what the column holds"),
 ]
 Components = Annotated[
-    int | None, typer.Option("--components", min=1, help="Dimensions of the representation.", show_default=f"{N_COMPONENTS['table']}, tissue: {N_COMPONENTS['tissue']}")
+    int | None,
+    typer.Option(
+        "--components",
+        min=1,
+        help="Dimensions of the representation.",
+        show_default=f"{N_COMPONENTS['table']}, tissue: {N_COMPONENTS['tissue']}",
+    ),
 ]
 AlikeOption = Annotated[
     Alike, typer.Option("--alike", help="Rows are alike if their columns agree, or if small steps lead from one to the other.")

@@ -10,6 +10,8 @@ import typer
 from . import _options as take
 from ._console import show_json, show_table
 
+FACTS = ("name", "rows", "columns", "predicts")
+
 
 def datasets(
     name: Annotated[str | None, typer.Argument(help="Write this one into a table, to try the other commands on.")] = None,
@@ -27,11 +29,10 @@ def datasets(
 
     if name is None:
         tables = [load() for load in TABLES.values()]
-        sizes = [[table.name, f"{len(table.X):,}", str(len(table.columns)), table.predicts] for table in tables]
         if as_json:
-            show_json([dict(zip(("name", "rows", "columns", "predicts"), size, strict=True)) for size in sizes])
+            show_json([dict(zip(FACTS, (table.name, *table.X.shape, table.predicts), strict=True)) for table in tables])
             return
-        show_table("Example tables", ["name", "rows", "columns", "predicts"], sizes)
+        show_table("Example tables", FACTS, [[table.name, *(f"{size:,}" for size in table.X.shape), table.predicts] for table in tables])
         typer.echo("\nTry one: gpssl datasets breast_cancer --labels 60")
         return
     written = write_example(name, out or Path(f"{name}.csv"), n_labels=labels, seed=seed, force=force)

@@ -91,7 +91,9 @@ def show_labeled(result: LabeledTable, max_risk: float | None, confidence: float
     if max_risk is not None:
         typer.echo(_promised(result, max_risk, confidence))
     if result.kind == "class" and result.expectation.risk > MANY_ERRORS:
-        typer.echo("If these are too many: --alike neighbors may suit the rows better, and gpssl compare says whether the columns alone do.")
+        typer.echo(
+            "If these are too many: --alike neighbors may suit the rows better, and gpssl compare says whether the columns alone do."
+        )
     if result.counts:
         commonest = sorted(result.counts.items(), key=lambda item: -item[1])[:MOST_CLASSES]
         typer.echo(f"Predicted and kept: {', '.join(f'{name} {count:,}' for name, count in commonest)}.")

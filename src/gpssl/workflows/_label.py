@@ -90,9 +90,9 @@ def label(
         A path, a pandas data frame or AnnData, as for `embed`.
     target
         The column to predict; cells without a label are empty.
-    max_risk
-        The largest error rate of the predictions that are kept, held with `confidence`; for numbers the largest root mean squared error, on
-        average. The others abstain. None keeps all.
+    max_risk, confidence
+        The largest error rate of the predictions that are kept, and the confidence with which it is held; for numbers the largest root mean
+        squared error, on average. The others abstain. None keeps all.
     n_draws
         How many functions predictions are averaged over.
     target_kind

@@ -29,9 +29,7 @@ class TissueSubject(Subject):
 
     kind = "tissue"
 
-    def __init__(
-        self, tissue: Any, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None
-    ) -> None:
+    def __init__(self, tissue: Any, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None) -> None:
         self.path = Path(tissue) if isinstance(tissue, str | PathLike) else None
         self.name = "the tissue" if self.path is None else self.path.name
         self.adata = tissue if self.path is None else _read(self.path)

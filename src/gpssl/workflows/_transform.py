@@ -79,7 +79,9 @@ def open_model(model: Any) -> Any:
     if isinstance(model, str | PathLike):
         return load(model)
     if getattr(model, "card_", None) is None:
-        raise ValueError("This model has no card. Pass the model that embed or label returned, or one that gpssl.load has read from a file.")
+        raise ValueError(
+            "This model has no card. Pass the model that embed or label returned, or one that gpssl.load has read from a file."
+        )
     return model
 
 
