@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.io
 import scipy.sparse
 from numpy.typing import NDArray
@@ -167,3 +168,35 @@ def write_her2st(folder: Path, section: str = "C2", names: dict[str, str] = FLAT
 def dense(adata: Any) -> NDArray[Any]:
     """Counts [n, genes]."""
     return np.asarray(adata.X.toarray())
+
+
+KEPT = np.flatnonzero(IN_TISSUE)
+
+
+def check_spots(adata: Any, *, genes: list[str] = UNIQUE_GENES) -> None:
+    """Spots under the tissue in the order of the counts, where the tables say."""
+    assert adata.obs_names.tolist() == [BARCODES[place] for place in KEPT]
+    assert adata.var_names.tolist() == genes
+    assert np.array_equal(dense(adata), COUNTS[KEPT][:, : len(genes)])
+    assert (adata.X.format, adata.X.dtype) == ("csr", np.float32)
+    assert adata.obs["in_tissue"].tolist() == [1] * len(KEPT)
+    assert list(zip(adata.obs["array_row"], adata.obs["array_col"], strict=True)) == [ARRAY[place] for place in KEPT]
+    assert [(y, x) for x, y in adata.obsm["spatial"]] == [PIXELS[place] for place in KEPT]
+
+
+def check_file(adata: Any, path: Path) -> None:
+    """Every field is the same after a file."""
+    adata.write_h5ad(path)
+    again = pytest.importorskip("anndata").read_h5ad(path)
+    assert again.obs.equals(adata.obs)
+    assert again.var.equals(adata.var)
+    assert np.array_equal(dense(again), dense(adata))
+    assert np.array_equal(again.obsm["spatial"], adata.obsm["spatial"])
+    assert set(again.obsm) == set(adata.obsm)
+    if "image" in adata.obsm:
+        assert again.obsm["image"].equals(adata.obsm["image"])
+    for name, library in adata.uns["spatial"].items():
+        assert again.uns["spatial"][name]["scalefactors"] == library["scalefactors"]
+        assert again.uns["spatial"][name]["images"].keys() == library["images"].keys()
+        for kind, image in library["images"].items():
+            assert np.array_equal(again.uns["spatial"][name]["images"][kind], image)

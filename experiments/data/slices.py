@@ -15,8 +15,8 @@ from gpssl.spatial._fields import need
 from gpssl.spatial._visium import read_visium
 
 from .examples import RESTORE, path_of, read_lines
-from .her2st import read_her2st
 from .sources import BrokenTableError, find_file
+from .tumors import read_her2st
 
 PBMC3K = "pbmc3k"
 PBMC68K_REDUCED = "pbmc68k_reduced/10x_pbmc68k_reduced.h5ad"
@@ -67,7 +67,7 @@ def load_pbmc68k_reduced() -> Any:
 
 
 def load_her2st(section: str = "H1") -> Any:
-    """A section of a HER2-positive breast tumor, with pathologists' labels for eight of the ten: see `gpssl.spatial.read_her2st`.
+    """A section of a HER2-positive breast tumor, with pathologists' labels for eight of the ten: see `read_her2st`.
 
     Sections H1 (613 spots) and G2 (467) have seven classes each. C2 and B4 have an image, and no labels.
     """

@@ -14,7 +14,8 @@ import pytest
 
 import spatial_folders as folders
 from gpssl.plots import plot_spots
-from gpssl.spatial import image_features, read_visium, read_wu
+from gpssl.spatial import image_features, read_visium
+from spatial_folders import check_file, check_spots
 
 anndata = pytest.importorskip("anndata")
 pd = pytest.importorskip("pandas")
@@ -24,35 +25,6 @@ KEPT = np.flatnonzero(folders.IN_TISSUE)
 
 TNBC = Path(os.environ.get("GPSSL_DATA", "")) / "tnbc_visium_gse210616"
 needs_data = pytest.mark.skipif(not TNBC.is_dir(), reason="GPSSL_DATA names no folder with the Visium sections")
-
-
-def check_spots(adata: Any, *, genes: list[str] = folders.UNIQUE_GENES) -> None:
-    """Spots under the tissue in the order of the counts, where the tables say."""
-    assert adata.obs_names.tolist() == [folders.BARCODES[place] for place in KEPT]
-    assert adata.var_names.tolist() == genes
-    assert np.array_equal(folders.dense(adata), folders.COUNTS[KEPT][:, : len(genes)])
-    assert (adata.X.format, adata.X.dtype) == ("csr", np.float32)
-    assert adata.obs["in_tissue"].tolist() == [1] * len(KEPT)
-    assert list(zip(adata.obs["array_row"], adata.obs["array_col"], strict=True)) == [folders.ARRAY[place] for place in KEPT]
-    assert [(y, x) for x, y in adata.obsm["spatial"]] == [folders.PIXELS[place] for place in KEPT]
-
-
-def check_file(adata: Any, path: Path) -> None:
-    """Every field is the same after a file."""
-    adata.write_h5ad(path)
-    again = anndata.read_h5ad(path)
-    assert again.obs.equals(adata.obs)
-    assert again.var.equals(adata.var)
-    assert np.array_equal(folders.dense(again), folders.dense(adata))
-    assert np.array_equal(again.obsm["spatial"], adata.obsm["spatial"])
-    assert set(again.obsm) == set(adata.obsm)
-    if "image" in adata.obsm:
-        assert again.obsm["image"].equals(adata.obsm["image"])
-    for name, library in adata.uns["spatial"].items():
-        assert again.uns["spatial"][name]["scalefactors"] == library["scalefactors"]
-        assert again.uns["spatial"][name]["images"].keys() == library["images"].keys()
-        for kind, image in library["images"].items():
-            assert np.array_equal(again.uns["spatial"][name]["images"][kind], image)
 
 
 def test_space_ranger_s_folder(tmp_path: Path) -> None:
@@ -273,39 +245,6 @@ def test_folders_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / folders.MATRIX).mkdir()
     with pytest.raises(FileNotFoundError, match=r"has no matrix\.mtx"):
         read_visium(tmp_path)
-
-
-# The layout of Wu et al.
-
-
-def test_the_archives_of_wu(tmp_path: Path) -> None:
-    adata = read_wu(folders.write_wu(tmp_path))
-    check_spots(adata)
-    assert adata.var["gene_ids"].tolist() == folders.GENES
-    assert adata.obs["classification"].dtype == "category"
-    assert adata.obs["classification"].astype(object).where(adata.obs["classification"].notna(), None).tolist() == [
-        *("Stroma", "Stroma", "Invasive cancer", "Lymphocytes"),
-        *(None, "Stroma"),
-    ]
-    assert list(adata.uns["spatial"]) == ["CID44971"]
-    check_file(adata, tmp_path / "section.h5ad")
-
-
-def test_the_archives_of_wu_without_metadata(tmp_path: Path) -> None:
-    folders.write_wu(tmp_path)
-    shutil.rmtree(tmp_path / "metadata")
-    adata = read_wu(tmp_path, texture=True)
-    check_spots(adata)
-    assert "classification" not in adata.obs
-    assert adata.obsm["image"].shape == (len(KEPT), 6)
-
-
-def test_samples_of_wu_are_listed(tmp_path: Path) -> None:
-    folders.write_wu(folders.write_wu(tmp_path), "CID4290")
-    with pytest.raises(FileNotFoundError, match="no counts of 'CID1'; it has CID4290, CID44971"):
-        read_wu(tmp_path, "CID1")
-    with pytest.raises(FileNotFoundError, match="none at all"):
-        read_wu(tmp_path / "metadata")
 
 
 @needs_data

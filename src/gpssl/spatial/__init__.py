@@ -6,7 +6,7 @@ from ._embedding import SpotRepresentation, embed, representation
 from ._images import image_features
 from ._pure_spots import pure_spots
 from ._simulation import simulate, simulate_reference
-from ._visium import read_visium, read_wu
+from ._visium import read_visium
 
 __all__ = [
     "CellSimulator",
@@ -17,7 +17,6 @@ __all__ = [
     "image_features",
     "pure_spots",
     "read_visium",
-    "read_wu",
     "representation",
     "simulate",
     "simulate_reference",

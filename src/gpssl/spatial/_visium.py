@@ -1,4 +1,4 @@
-"""Visium sections: the output folders of Space Ranger, and the folders of Wu et al. (2021)."""
+"""Visium sections: the output folders of Space Ranger."""
 
 from __future__ import annotations
 
@@ -180,39 +180,6 @@ def read_visium(
             raise FileNotFoundError(f"{path} is not there: give counts by their place in {place}.")
     name = library_id or prefix.strip("_-. ") or place.resolve().name
     return _assemble(read_counts(path), [place / "spatial", place], prefix, name, texture=texture)
-
-
-def read_wu(folder: str | Path, sample: str = "CID44971", *, texture: bool = False) -> Any:
-    """A Visium section of Wu et al. (2021), "A single-cell and spatially resolved atlas of human breast cancers".
-
-    The archives are expected unpacked. The layout is taken from the published description (Zenodo, record 4739739), with S for the sample:
-
-        filtered_count_matrices/S_filtered_count_matrix/{matrix.mtx.gz, barcodes.tsv.gz, features.tsv.gz}
-        spatial/S_spatial/{tissue_positions_list.csv, scalefactors_json.json, tissue_hires_image.png, tissue_lowres_image.png}
-        metadata/S_metadata.csv
-
-    CID44971 is the paper's breast cancer sample. In the tutorials of Starfysh the same section comes in a folder of Space Ranger's layout,
-    for `read_visium`.
-
-    Returns
-    -------
-    AnnData
-        As from `read_visium`, and `obs["classification"]`, the pathologists' word for each spot, where the metadata have it.
-    """
-    place = existing_folder(folder)
-    matrices = place / "filtered_count_matrices"
-    counts = matrices / f"{sample}_filtered_count_matrix"
-    if not counts.is_dir():
-        there = sorted(path.name.removesuffix("_filtered_count_matrix") for path in matrices.glob("*_filtered_count_matrix"))
-        raise FileNotFoundError(f"{matrices} has no counts of {sample!r}; it has {', '.join(there) or 'none at all'}.")
-    adata = _assemble(read_counts(counts), [place / "spatial" / f"{sample}_spatial"], "", sample, texture=texture)
-    path = first_file([place / "metadata"], [f"{sample}_metadata.csv"])
-    if path is not None:
-        with readable(path, "a table"):
-            metadata = need("pandas").read_csv(path, index_col=0)
-        if "Classification" in metadata:
-            adata.obs["classification"] = metadata["Classification"].reindex(adata.obs_names).astype("category")
-    return adata
 
 
 def _find_counts(folder: Path, prefix: str) -> tuple[Path, str, Path]:

@@ -1,4 +1,4 @@
-"""HER2ST sections from generated folders of both layouts, and the figures of the real ones."""
+"""Sections of Wu et al. and HER2ST sections from generated folders of both layouts, and the figures of the real ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import spatial_folders as folders
-from experiments.data.her2st import read_her2st
+from experiments.data.tumors import read_her2st, read_wu
 
 anndata = pytest.importorskip("anndata")
 pytest.importorskip("pandas")
@@ -186,3 +186,36 @@ def test_the_first_section_s_image_is_not_used() -> None:
     adata = read_her2st(HER2ST, "A1")
     assert "image" not in adata.obsm
     assert adata.obs["pathologist_label"].notna().sum() == 346
+
+
+# The layout of Wu et al.
+
+
+def test_the_archives_of_wu(tmp_path: Path) -> None:
+    adata = read_wu(folders.write_wu(tmp_path))
+    folders.check_spots(adata)
+    assert adata.var["gene_ids"].tolist() == folders.GENES
+    assert adata.obs["classification"].dtype == "category"
+    assert adata.obs["classification"].astype(object).where(adata.obs["classification"].notna(), None).tolist() == [
+        *("Stroma", "Stroma", "Invasive cancer", "Lymphocytes"),
+        *(None, "Stroma"),
+    ]
+    assert list(adata.uns["spatial"]) == ["CID44971"]
+    folders.check_file(adata, tmp_path / "section.h5ad")
+
+
+def test_the_archives_of_wu_without_metadata(tmp_path: Path) -> None:
+    folders.write_wu(tmp_path)
+    shutil.rmtree(tmp_path / "metadata")
+    adata = read_wu(tmp_path, texture=True)
+    folders.check_spots(adata)
+    assert "classification" not in adata.obs
+    assert adata.obsm["image"].shape == (len(folders.KEPT), 6)
+
+
+def test_samples_of_wu_are_listed(tmp_path: Path) -> None:
+    folders.write_wu(folders.write_wu(tmp_path), "CID4290")
+    with pytest.raises(FileNotFoundError, match="no counts of 'CID1'; it has CID4290, CID44971"):
+        read_wu(tmp_path, "CID1")
+    with pytest.raises(FileNotFoundError, match="none at all"):
+        read_wu(tmp_path / "metadata")

@@ -1,4 +1,4 @@
-"""Sections of HER2-positive breast tumors, in the layout of their authors' repository."""
+"""Sections of breast tumors, in the layouts of the authors who published them: HER2ST, and Wu et al. (2021)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from gpssl.spatial import read_visium
 from gpssl.spatial._fields import need
 from gpssl.spatial._images import image_features, image_size, read_image
 from gpssl.spatial._visium import existing_folder, first_file, readable, with_position
@@ -184,3 +185,36 @@ def _add_image(adata: Any, path: Path, section: str, *, texture: bool) -> None:
     library["images"]["hires"] = image = read_image(path, longest=LONGEST_SIDE)
     library["scalefactors"]["tissue_hires_scalef"] = float(max(image.shape[:2]) / size.max())
     image_features(adata, library_id=section, texture=texture)
+
+
+def read_wu(folder: str | Path, sample: str = "CID44971", *, texture: bool = False) -> Any:
+    """Read a Visium section of Wu et al. (2021), "A single-cell and spatially resolved atlas of human breast cancers".
+
+    The archives are expected unpacked. The layout is taken from the published description (Zenodo, record 4739739), with S for the sample:
+
+        filtered_count_matrices/S_filtered_count_matrix/{matrix.mtx.gz, barcodes.tsv.gz, features.tsv.gz}
+        spatial/S_spatial/{tissue_positions_list.csv, scalefactors_json.json, tissue_hires_image.png, tissue_lowres_image.png}
+        metadata/S_metadata.csv
+
+    CID44971 is the paper's breast cancer sample. In the tutorials of Starfysh the same section comes in a folder of Space Ranger's layout,
+    for `read_visium`.
+
+    Returns
+    -------
+    AnnData
+        As from `read_visium`, and `obs["classification"]`, the pathologists' word for each spot, where the metadata have it.
+    """
+    place = existing_folder(folder)
+    matrices = place / "filtered_count_matrices"
+    counts = matrices / f"{sample}_filtered_count_matrix"
+    if not counts.is_dir():
+        there = sorted(path.name.removesuffix("_filtered_count_matrix") for path in matrices.glob("*_filtered_count_matrix"))
+        raise FileNotFoundError(f"{matrices} has no counts of {sample!r}; it has {', '.join(there) or 'none at all'}.")
+    adata = read_visium(place / "spatial" / f"{sample}_spatial", counts=str(counts.resolve()), library_id=sample, texture=texture)
+    path = first_file([place / "metadata"], [f"{sample}_metadata.csv"])
+    if path is not None:
+        with readable(path, "a table"):
+            metadata = need("pandas").read_csv(path, index_col=0)
+        if "Classification" in metadata:
+            adata.obs["classification"] = metadata["Classification"].reindex(adata.obs_names).astype("category")
+    return adata
