@@ -40,7 +40,7 @@ def test_probabilities_are_close_to_the_proportions(adata: anndata.AnnData) -> N
     assert error < guess / 4
     right = adata.obs["gpssl_label"].astype(str) == adata.obs["cell_type"].astype(str)
     assert right[others].mean() > 0.75
-    assert adata.obs["gpssl_confidence"][right].mean() > adata.obs["gpssl_confidence"][~right].mean() + 0.1
+    assert adata.obs["gpssl_certainty"][right].mean() > adata.obs["gpssl_certainty"][~right].mean() + 0.1
 
 
 def test_probabilities_are_the_classifier_s_on_the_posterior(adata: anndata.AnnData) -> None:
@@ -95,13 +95,13 @@ def test_rare_type_does_not_keep_others_from_being_judged(adata: anndata.AnnData
     adata.obs["known"] = adata.obs["known"].mask(rare)
     assert adata.obs["known"].value_counts()[first] == 1
     composition(adata, "known", n_draws=3, max_risk=0.3)
-    assert adata.obs["gpssl_accepted"].any()
+    assert adata.obs["gpssl_kept"].any()
 
 
 def test_without_places_each_spot_is_judged_alone(adata: anndata.AnnData) -> None:
     embed(adata, spatial_key=None)
     composition(adata, "known", n_draws=3, max_risk=0.3)
-    assert adata.obs["gpssl_accepted"].any()
+    assert adata.obs["gpssl_kept"].any()
 
 
 def test_any_head_will_do(adata: anndata.AnnData) -> None:
@@ -110,26 +110,26 @@ def test_any_head_will_do(adata: anndata.AnnData) -> None:
 
 
 def test_abstention_holds_the_risk(adata: anndata.AnnData) -> None:
-    """Among pure spots, which the labeled ones are like, accepted labels are wrong less often than allowed."""
+    """Among pure spots, which the labeled ones are like, kept labels are wrong less often than allowed."""
     composition(adata, "known", max_risk=0.2)
     facts = adata.uns["gpssl_composition"]
-    accepted = adata.obs["gpssl_accepted"]
-    np.testing.assert_array_equal(accepted, adata.obs["gpssl_confidence"] > facts["threshold"])
+    kept = adata.obs["gpssl_kept"]
+    np.testing.assert_array_equal(kept, adata.obs["gpssl_certainty"] > facts["threshold"])
     pure = (adata.obs["purity"] > 0.8) & adata.obs["known"].isna()
     wrong = adata.obs["gpssl_label"].astype(str) != adata.obs["cell_type"].astype(str)
-    assert (accepted & pure).sum() > 50
-    assert wrong[accepted & pure].mean() <= 0.2
+    assert (kept & pure).sum() > 50
+    assert wrong[kept & pure].mean() <= 0.2
     composition(adata, "known", n_draws=5)
-    assert "gpssl_accepted" not in adata.obs  # of an earlier call, and no longer true
+    assert "gpssl_kept" not in adata.obs  # of an earlier call, and no longer true
 
 
-def test_stricter_risk_accepts_fewer(adata: anndata.AnnData) -> None:
+def test_stricter_risk_keeps_fewer(adata: anndata.AnnData) -> None:
     mixed_too = np.random.default_rng(0).random(adata.n_obs) < 0.6  # whose dominant type is not always seen
     adata.obs["dominant"] = adata.obs["cell_type"].where(mixed_too)
     counts = []
     for risk in (0.4, 0.2, 0.1):
         composition(adata, "dominant", n_draws=10, max_risk=risk)
-        counts.append(adata.obs["gpssl_accepted"].sum())
+        counts.append(adata.obs["gpssl_kept"].sum())
     assert counts[0] >= counts[1] >= counts[2]
     assert counts[0] > counts[2]
 

@@ -200,7 +200,7 @@ def test_too_few_spots_and_too_many_genes_are_said(counts: anndata.AnnData, monk
     with pytest.raises(ValueError, match="There are 2 spots: principal components need at least 3"):
         principal_components(counts[:2].copy())
     monkeypatch.setattr("gpssl.spatial._expression.MOST_GENES", 100)
-    with pytest.raises(ValueError, match="mask_var leaves 150 genes: principal components are made of 2 to 100"):
+    with pytest.raises(ValueError, match="mask_var leaves 150 genes: principal components are computed from 2 to 100"):
         principal_components(counts, mask_var=np.ones(150, dtype=bool))
 
 

@@ -53,10 +53,10 @@ def labeled() -> anndata.AnnData:
 
 
 def right(adata: anndata.AnnData) -> tuple[NDArray[np.bool_], Array]:
-    """Whether each label is the dominant type, and its confidence."""
+    """Whether each label is the dominant type, and its certainty."""
     known = adata.obs["pure_label"].notna()
     same = adata.obs["pure_label"].astype(str)[known] == adata.obs["cell_type"].astype(str)[known]
-    return same.to_numpy(), adata.obs["pure_confidence"][known].to_numpy()
+    return same.to_numpy(), adata.obs["pure_certainty"][known].to_numpy()
 
 
 # Archetypes
@@ -187,7 +187,7 @@ def test_labels_are_the_dominant_types(labeled: anndata.AnnData) -> None:
     assert own.mean() > labeled.obsm["proportions"].to_numpy().max(axis=1).mean() + 0.05
 
 
-def test_confidence_is_higher_for_right_labels() -> None:
+def test_certainty_is_higher_for_right_labels() -> None:
     # Weak markers, so that a fifth are wrong. Over four such triples of slices the area was 0.73 to 0.79, and of the surer half 0.91 to
     # 0.94 were right, of the other half 0.62 to 0.71.
     found = []
@@ -197,16 +197,16 @@ def test_confidence_is_higher_for_right_labels() -> None:
             warnings.filterwarnings("ignore", message="No spot is labeled")
             pure_spots(adata, SIGNATURES)
         found.append(right(adata))
-    same, confidence = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    same, certainty = (np.concatenate(parts) for parts in zip(*found, strict=True))
     assert (~same).sum() > 10
-    assert roc_auc_score(same, confidence) > 0.65
-    assert same[confidence > np.median(confidence)].mean() > same[confidence <= np.median(confidence)].mean() + 0.1
+    assert roc_auc_score(same, certainty) > 0.65
+    assert same[certainty > np.median(certainty)].mean() > same[certainty <= np.median(certainty)].mean() + 0.1
 
 
-def test_confidence_is_there_where_a_label_is(labeled: anndata.AnnData) -> None:
-    confidence = labeled.obs["pure_confidence"]
-    assert (confidence.notna() == labeled.obs["pure_label"].notna()).all()
-    assert confidence.dropna().between(0, 1).all()
+def test_certainty_is_there_where_a_label_is(labeled: anndata.AnnData) -> None:
+    certainty = labeled.obs["pure_certainty"]
+    assert (certainty.notna() == labeled.obs["pure_label"].notna()).all()
+    assert certainty.dropna().between(0, 1).all()
 
 
 def test_each_type_has_an_archetype_of_its_own(labeled: anndata.AnnData) -> None:
@@ -228,14 +228,14 @@ def test_types_without_a_signature_leave_the_others_right() -> None:
     assert right(adata)[0].mean() > 0.9
 
 
-def test_a_type_that_is_not_in_the_tissue_has_no_confident_label() -> None:
+def test_a_type_that_is_not_in_the_tissue_has_no_certain_label() -> None:
     adata = made_up_slice()
     foreign = {**SIGNATURES, "foreign": [f"Gene{j}" for j in range(100, 108)]}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="No spot is labeled")
         pure_spots(adata, foreign)
-    foreign_confidence = adata.obs["pure_confidence"][adata.obs["pure_label"] == "foreign"].fillna(0.0).max()
-    assert not foreign_confidence > adata.obs["pure_confidence"].median()
+    foreign_certainty = adata.obs["pure_certainty"][adata.obs["pure_label"] == "foreign"].fillna(0.0).max()
+    assert not foreign_certainty > adata.obs["pure_certainty"].median()
     assert adata.uns["pure"]["matching"].set_index("type")["agreement"].idxmin() == "foreign"
 
 

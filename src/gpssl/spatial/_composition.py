@@ -1,4 +1,4 @@
-"""From a few labeled spots to the probability of each type at every spot, with its uncertainty."""
+"""Find the probability of each type at every spot, with its uncertainty, from a few labeled spots."""
 
 from __future__ import annotations
 
@@ -18,33 +18,6 @@ from ..downstream._classifier import MarginalizedClassifier
 from ..evaluation._selective import risk_controlled_threshold
 from ._embedding import SpotRepresentation, representation
 from ._fields import check_anndata, check_writable, column, coordinates, listed, need, slice_codes
-
-
-def spatial_blocks(adata: Any, n_blocks: int = 25, *, spatial_key: str = "spatial", batch_key: str | None = None) -> NDArray[np.intp]:
-    """The number of the square block that each spot lies in, counted from 0: about `n_blocks` cover each slice. [n]
-
-    They are groups for scikit-learn's splitters, such as `GroupKFold` and `StratifiedGroupKFold`. Spots at random would leave most test
-    spots with training spots beside them, and accuracies that no new tissue will see.
-    """
-    check_anndata(adata)
-    check_number("n_blocks", n_blocks, Integral, at_least=1)
-    places, (codes, n_slices) = coordinates(adata, spatial_key)[:, :2], slice_codes(adata, batch_key)
-    tiles = np.empty((len(places), 3), dtype=np.intp)
-    for code in range(n_slices):
-        here = codes == code
-        tiles[here] = np.column_stack([np.full(here.sum(), code), _tiles(places[here], n_blocks)])
-    return np.unique(tiles, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _tiles(places: NDArray[np.float64], n_blocks: int) -> NDArray[np.intp]:
-    """Column and row of the square tile of each place. [n, 2]"""
-    low, extent = places.min(axis=0), np.ptp(places, axis=0)
-    side = np.sqrt(extent.prod() / n_blocks) or extent.max() / n_blocks or 1.0
-    counts = np.maximum(1, np.rint(extent / side))
-    longer = counts.argmax()
-    counts[longer] = max(1, min(counts[longer], round(n_blocks / counts[1 - longer])))  # a thin slice is cut across only
-    return np.minimum((places - low) / np.where(extent > 0, extent, 1.0) * counts, counts - 1).astype(np.intp)
-
 
 Array = NDArray[np.float64]
 
@@ -66,46 +39,46 @@ def composition(
     random_state: int = 0,
     verbose: bool = False,
 ) -> None:
-    """Probability of each type at every spot, from the labeled spots, averaged over draws of the representation ("GPSSL-full").
+    """Find the probability of each type at every spot from the labeled spots, averaged over draws of the representation ("GPSSL-full").
 
-    A head is trained on each of `n_draws` representations that the posterior allows; the spread of their probabilities says how far the
-    data leave the type open. Where labels are of pure spots, the probabilities of the others are read as their composition.
+    A head is trained on each of `n_draws` representations drawn from the posterior; the spread of their probabilities says how uncertain
+    the type is. If the labeled spots are pure, the probabilities at the others can be read as their composition.
 
     Parameters
     ----------
     adata
         After `embed`.
     label_key
-        Column of `obs` with the types, missing (NaN, None, "", "nan" or −1) at unlabeled spots: what `pure_spots` writes, or the
+        The column of `obs` with the types, missing (NaN, None, "", "nan" or −1) at unlabeled spots: what `pure_spots` writes, or the
         annotation of a pathologist.
     key
         The `key_added` of `embed`.
     head
-        A classifier: by default `gpssl.downstream.BayesianLogisticRegression()`; the paper's is `gpssl.downstream.PerceptronClassifier()`.
+        A classifier, by default `gpssl.downstream.BayesianLogisticRegression()`; the paper's is `gpssl.downstream.PerceptronClassifier()`.
     n_draws
-        Representations drawn from the posterior.
+        The number of representations drawn from the posterior.
     unlabeled
         A type that means "not known", such as "undetermined": its spots count as unlabeled.
     max_risk
-        The share of wrong labels allowed among accepted ones: others are abstained on. The threshold is found on labeled spots that
-        were held out block by block, and holds where labeled spots are a random sample of those that it is used on. No promise covers the
-        others: mixed spots where pure ones were labeled, or regions unlike any that has labels. There, expect more errors.
+        The share of wrong labels allowed among those that are kept; the model abstains from the others. The threshold is found on labeled
+        spots that were held out block by block. It holds where the labeled spots are a random sample of those that it is used on, and not
+        elsewhere: expect more errors at mixed spots if only pure ones were labeled, and in regions unlike any that has labels.
     confidence
-        With which the threshold is found, see `gpssl.evaluation.risk_controlled_threshold`.
+        The probability with which the threshold holds `max_risk`, see `gpssl.evaluation.risk_controlled_threshold`.
     random_state
-        Seed of draws and heads.
+        The seed of draws and heads.
     verbose
         Whether to report progress on standard error.
 
     Returns
     -------
     None
-        but these fields, "gpssl" standing for `key`:
+        The result is written into these fields, where "gpssl" stands for `key`:
 
         - `obsm["gpssl_proba"]`, `obsm["gpssl_proba_std"]`: data frames with a column for each type. [n, types]
         - `obs["gpssl_label"]`: the likeliest type.
-        - `obs["gpssl_confidence"]`: its probability.
-        - `obs["gpssl_accepted"]`, with `max_risk` only: whether to trust the label.
+        - `obs["gpssl_certainty"]`: its probability.
+        - `obs["gpssl_kept"]`, with `max_risk` only: whether the label is certain enough to be kept.
         - `uns["gpssl_composition"]`: parameters, the number of labeled spots and, with `max_risk`, the threshold.
 
     Examples
@@ -119,7 +92,7 @@ def composition(
     (144, np.False_)
     """
     check_number("n_draws", n_draws, Integral, at_least=1)
-    labels = _labels(adata, label_key, unlabeled)
+    labels = _types_of(adata, label_key, unlabeled)
     fitted = representation(adata, key=key)
     model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), head, n_draws=n_draws, random_state=random_state)
     announce(f"{(~_is_missing(labels)).sum()} labeled spots", enabled=verbose)
@@ -127,26 +100,26 @@ def composition(
     found = classifier.predict_distribution(fitted.rows)
     proba, std = found.proba, found.proba_std
     facts: dict[str, Any] = {"label_key": label_key, "key": key, "n_draws": n_draws, "n_labeled": classifier.n_labeled_}
-    accepted = None
+    kept = None
     if max_risk is not None:
         announce("calibrating", enabled=verbose)
         threshold = _threshold(adata, model, fitted, labels, max_risk, confidence, key)
-        accepted = proba.max(axis=1) > threshold
+        kept = proba.max(axis=1) > threshold
         facts |= {"max_risk": max_risk, "confidence": confidence, "threshold": threshold}
     _write(adata, key, classifier.classes_, _categories(adata.obs[label_key], classifier.classes_), proba, std)
-    adata.obs.drop(columns=[f"{key}_accepted"], errors="ignore", inplace=True)
-    if accepted is not None:
-        adata.obs[f"{key}_accepted"] = accepted
+    adata.obs.drop(columns=[f"{key}_kept"], errors="ignore", inplace=True)
+    if kept is not None:
+        adata.obs[f"{key}_kept"] = kept
     adata.uns[f"{key}_composition"] = facts
 
 
-def _labels(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
-    """Types as text, None where there is none. [n]"""
+def _types_of(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
+    """Return the types as text, None where there is none. [n]"""
     check_writable(adata)
     values = column(adata.obs, label_key, "label_key", "obs")
     if values.dtype.kind == "f" and (values.dropna() % 1 != 0).any():
         raise ValueError(f"obs[{label_key!r}] has fractions, such as {values.dropna().iloc[0]:g}: these are measurements, not types.")
-    labels = np.array([_name(value) for value in values.astype(object)], dtype=object)
+    labels = np.array([_type_name(value) for value in values.astype(object)], dtype=object)
     if unlabeled is not None and unlabeled not in labels:
         raise ValueError(f"unlabeled={unlabeled!r} does not occur in obs[{label_key!r}], which has {listed(values.dropna().unique())}.")
     missing = values.isna().to_numpy() | np.isin(labels, [*NO_TYPE, *([] if unlabeled is None else [unlabeled])])
@@ -159,8 +132,8 @@ def _labels(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
     return labels
 
 
-def _name(value: Any) -> str:
-    """As text; whole numbers that pandas turned into fractions, because some were missing, as whole numbers."""
+def _type_name(value: Any) -> str:
+    """Return the type as text; numbers that pandas made floats, because some were missing, become whole numbers again."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -177,7 +150,7 @@ def _threshold(
     confidence: float,
     key: str,
 ) -> float:
-    """The certainty above which labels are right often enough, on labeled spots that were held out with all spots of their block."""
+    """Return the certainty above which labels are right often enough, from labeled spots that were held out with their whole block."""
     params = adata.uns[key]["params"]
     known = np.flatnonzero(~_is_missing(labels))
     rows, types = fitted.rows[known], labels[known].astype(str)
@@ -204,8 +177,8 @@ def _threshold(
 
 
 def _categories(values: Any, classes: NDArray[Any]) -> list[str]:
-    """All types of the column, sorted, also those without a labeled spot: a type then has the same color in all pictures."""
-    known = {_name(category) for category in values.astype("category").cat.categories}
+    """Return all types of the column, sorted, with those that no spot has, so that a type has the same color in all pictures."""
+    known = {_type_name(category) for category in values.astype("category").cat.categories}
     return sorted({*classes, *known} - set(NO_TYPE))
 
 
@@ -214,4 +187,30 @@ def _write(adata: Any, key: str, classes: NDArray[Any], categories: list[str], p
     adata.obsm[f"{key}_proba"] = pandas.DataFrame(proba, index=adata.obs_names, columns=classes)
     adata.obsm[f"{key}_proba_std"] = pandas.DataFrame(std, index=adata.obs_names, columns=classes)
     adata.obs[f"{key}_label"] = pandas.Categorical(classes[proba.argmax(axis=1)], categories=categories)
-    adata.obs[f"{key}_confidence"] = proba.max(axis=1)
+    adata.obs[f"{key}_certainty"] = proba.max(axis=1)
+
+
+def spatial_blocks(adata: Any, n_blocks: int = 25, *, spatial_key: str = "spatial", batch_key: str | None = None) -> NDArray[np.intp]:
+    """Return the number of the square block that each spot lies in, counted from 0: about `n_blocks` cover each slice. [n]
+
+    Blocks are groups for scikit-learn's splitters, such as `GroupKFold` and `StratifiedGroupKFold`. Nearby spots leak label information:
+    if spots were held out at random, most would have training spots beside them, and accuracies would be too high for new tissue.
+    """
+    check_anndata(adata)
+    check_number("n_blocks", n_blocks, Integral, at_least=1)
+    places, (codes, n_slices) = coordinates(adata, spatial_key)[:, :2], slice_codes(adata, batch_key)
+    tiles = np.empty((len(places), 3), dtype=np.intp)
+    for code in range(n_slices):
+        here = codes == code
+        tiles[here] = np.column_stack([np.full(here.sum(), code), _tiles(places[here], n_blocks)])
+    return np.unique(tiles, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _tiles(places: NDArray[np.float64], n_blocks: int) -> NDArray[np.intp]:
+    """Return column and row of the square tile of each place. [n, 2]"""
+    low, extent = places.min(axis=0), np.ptp(places, axis=0)
+    side = np.sqrt(extent.prod() / n_blocks) or extent.max() / n_blocks or 1.0
+    counts = np.maximum(1, np.rint(extent / side))
+    longer = counts.argmax()
+    counts[longer] = max(1, min(counts[longer], round(n_blocks / counts[1 - longer])))  # a thin slice is cut across only
+    return np.minimum((places - low) / np.where(extent > 0, extent, 1.0) * counts, counts - 1).astype(np.intp)

@@ -1,4 +1,4 @@
-"""How often each gene is counted 0, 1, 2, … times in a cell of one type: Poisson or negative binomial, with more zeros where need be."""
+"""Fit how often each gene is counted 0, 1, 2, … times in a cell of one type: Poisson or negative binomial, perhaps zero-inflated."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LEVEL = 0.05
-"""Of the likelihood-ratio test of zero inflation, as in scDesign2."""
+"""The level of the likelihood-ratio test of zero inflation, as in scDesign2."""
 
 FEWEST_EXPRESSING = 3
-"""Cells in which a gene must be found for more than its mean to be estimated."""
+"""A gene that is found in fewer cells has its mean estimated, and nothing else."""
 
 SMALLEST_SIZE = 1e-8
 
 LARGEST_SIZE_PER_RATE = 1e4
-"""Beyond r = 10⁴ λ the variance is within 0.01 % of Poisson's, and rounding hides the likelihood's slope."""
+"""Beyond r = 10⁴ λ the variance is within 0.01 % of Poisson's, and rounding errors exceed the slope of the likelihood."""
 
 BISECTIONS = 60
 NEWTON_STEPS = 40
@@ -32,11 +32,11 @@ NEWTON_TOLERANCE = 1e-13
 TAIL = 1e-13
 
 VALUES = np.concatenate([np.arange(1024), np.unique(np.ceil(1024 * 1.001 ** np.arange(14_000)))])
-"""Counts at which distributions are tabulated: all up to 1,023, and then in steps of 0.1 % up to a thousand million."""
+"""Counts at which distributions are tabulated: all up to 1,023, and then in steps of 0.1 % up to 10⁹."""
 
 
 class CountTable(NamedTuple):
-    """The distribution of a count. Counts between two values stand with the larger one."""
+    """The distribution of a count. A count between two values belongs to the larger one."""
 
     values: NDArray[np.int64]
     """[m]"""
@@ -44,11 +44,11 @@ class CountTable(NamedTuple):
     """F(x) = P(count ≤ x) at these values. [m]"""
 
     def quantile(self, level: Array) -> NDArray[np.int64]:
-        """The smallest value with F(x) ≥ level. [n] → [n]"""
+        """Return the smallest value with F(x) ≥ level. [n] → [n]"""
         return self.values[np.minimum(np.searchsorted(self.cumulative, level), len(self.values) - 1)]
 
     def place(self, count: Array) -> NDArray[np.intp]:
-        """Which of the values each count stands with. [n] → [n]"""
+        """Return the position of the value that each count belongs to. [n] → [n]"""
         return np.minimum(np.searchsorted(self.values, count), len(self.values) - 1)
 
 
@@ -84,11 +84,11 @@ class CountMargins:
         return self.zero_inflation + (1 - self.zero_inflation) * _zero_probability(self.rate, self.size)
 
     def of(self, genes: NDArray[Any]) -> CountMargins:
-        """The margins of some genes, by position or mask."""
+        """Return the margins of some genes, by position or mask."""
         return CountMargins(self.rate[genes], self.size[genes], self.zero_inflation[genes])
 
     def table(self, gene: int) -> CountTable:
-        """The distribution of one gene's counts, until all but 10⁻¹³ is counted."""
+        """Return the distribution of one gene's counts, up to a remaining probability of 10⁻¹³."""
         n_values = 16
         while (cumulative := self._cumulative(gene, VALUES[:n_values]))[-1] < 1 - TAIL and n_values < len(VALUES):
             n_values *= 2
@@ -102,22 +102,22 @@ class CountMargins:
 
 
 class _Counts(NamedTuple):
-    """Counts of p genes in n cells, by what their likelihood depends on; zeros are not stored."""
+    """What the likelihood of the counts of p genes in n cells depends on; zeros are not stored."""
 
     n_cells: int
     n_positive: Array
-    """n₊, cells in which each gene is found. [p]"""
+    """n₊, the number of cells in which each gene is found. [p]"""
     total: Array
     """[p]"""
     gene: NDArray[np.intp]
-    """A gene, [m]"""
+    """Genes. [m]"""
     value: Array
-    """one of its counts, [m]"""
+    """A positive count of each of these genes. [m]"""
     times: Array
-    """and the number of cells with it. [m]"""
+    """The number of cells with this count of the gene. [m]"""
 
     def sum_by_gene(self, term: Array) -> Array:
-        """Σ over the cells with a positive count. [p]"""
+        """Return the sum of a term over the cells with a positive count. [p]"""
         return np.bincount(self.gene, weights=self.times * term, minlength=len(self.total)).astype(np.float64)
 
     def of(self, genes: Mask) -> _Counts:
@@ -129,9 +129,9 @@ class _Counts(NamedTuple):
 
 
 def fit_margins(counts: Any) -> CountMargins:
-    """The margins of each gene from counts of cells of one type, sparse or dense. [n, p]
+    """Fit the margins of each gene to counts of cells of one type, sparse or dense. [n, p]
 
-    As in scDesign2 (Sun et al. 2021), by maximum likelihood: Poisson where the variance does not exceed the mean, else negative
+    This is maximum likelihood as in scDesign2 (Sun et al. 2021): Poisson where the variance does not exceed the mean, else negative
     binomial; and with zero inflation where a likelihood-ratio test at the level of 5 % asks for it. Genes found in fewer than three
     cells are Poisson.
     """
@@ -170,7 +170,7 @@ def _tabulate(counts: Any) -> _Counts:
 
 
 def _fit_size(counts: _Counts) -> Array:
-    """The most likely r of negative binomials, where λ is the mean. [p]
+    """Return the most likely r of negative binomials with mean λ. [p]
 
     It is the only root of  Σ_i [ψ(x_i + r) − ψ(r)] − n log(1 + λ/r),  which falls from +∞ through zero where the variance exceeds
     the mean (Levin and Reeds 1977).
@@ -184,12 +184,12 @@ def _fit_size(counts: _Counts) -> Array:
 
 
 def _growth(counts: _Counts, size: Array) -> Array:
-    """Σ_i [ψ(x_i + r) − ψ(r)], to which zeros add nothing. [p]"""
+    """Return Σ_i [ψ(x_i + r) − ψ(r)], to which zeros add nothing. [p]"""
     return counts.sum_by_gene(psi(counts.value + size[counts.gene])) - counts.n_positive * psi(size)
 
 
 def _bisect(slope: Callable[[Array], Array], low: Array, rate: Array) -> Array:
-    """The r at which a slope falls below zero, in steps of log r; infinite where it does not. [p]"""
+    """Return the r at which a slope falls below zero, by bisection in log r; infinity where it does not. [p]"""
     high = LARGEST_SIZE_PER_RATE * np.maximum(rate, 1)
     unbounded = slope(high) > 0
     for _ in range(BISECTIONS):
@@ -200,7 +200,7 @@ def _bisect(slope: Callable[[Array], Array], low: Array, rate: Array) -> Array:
 
 
 def _with_zero_inflation(table: _Counts, plain: CountMargins, candidate: Mask) -> CountMargins:
-    """The plain margins, and zero-inflated ones where those are more likely by half the 95 % quantile of χ²₁."""
+    """Replace plain margins by zero-inflated ones where twice the gain in log likelihood exceeds the 95 % quantile of χ²₁."""
     counts, start = table.of(candidate), plain.of(candidate)
     inflated = _fit_zero_inflated(counts, start)
     better = 2 * (_log_likelihood(counts, inflated) - _log_likelihood(counts, start)) > chi2.ppf(1 - LEVEL, 1)
@@ -212,15 +212,15 @@ def _with_zero_inflation(table: _Counts, plain: CountMargins, candidate: Mask) -
 
 
 def _fit_zero_inflated(counts: _Counts, plain: CountMargins) -> CountMargins:
-    """The most likely λ, r and π; plain Poisson margins stay Poisson. All arrays [p].
+    """Return the most likely λ, r and π; plain Poisson margins stay Poisson. All arrays [p].
 
-    Positive counts tell λ and r, as draws from a negative binomial without its zeros, and π makes the zeros right:
+    Positive counts are draws from a negative binomial without its zeros and determine λ and r; the number of zeros determines π:
 
         1 − π = (n₊ / n) / (1 − NB(0))
 
     where this gives a π above zero; where it does not, the plain margin is the most likely. Given r, λ is such that the mean without
-    zeros is that of the positive counts, and r is found by bisection as for the plain one, from which it is reached by growing: what
-    zero inflation explains, dispersion need not.
+    zeros is that of the positive counts. r is found by bisection upwards from the plain r: zero inflation explains some of the
+    dispersion, so that r can only grow.
     """
     positive_mean = counts.total / counts.n_positive
 
@@ -235,7 +235,7 @@ def _fit_zero_inflated(counts: _Counts, plain: CountMargins) -> CountMargins:
 
 
 def _rate_without_zeros(positive_mean: Array, size: Array) -> Array:
-    """λ with λ / (1 − NB(0)) = the mean of the positive counts, by Newton's method. [p]
+    """Return λ with λ / (1 − NB(0)) = the mean of the positive counts, by Newton's method. [p]
 
     λ − m (1 − NB(0)) is convex and positive at λ = m, so that no step from there goes beyond the root.
     """
@@ -252,13 +252,13 @@ def _rate_without_zeros(positive_mean: Array, size: Array) -> Array:
 
 
 def _zero_probability(rate: Array, size: Array) -> Array:
-    """NB(0) = (1 + λ/r)^−r, and e^−λ for r = ∞. [p]"""
+    """Return NB(0) = (1 + λ/r)^−r, and e^−λ for r = ∞. [p]"""
     finite = np.where(np.isinf(size), 1, size)
     return np.exp(np.where(np.isinf(size), -rate, -finite * np.log1p(rate / finite)))
 
 
 def _log_likelihood(counts: _Counts, margins: CountMargins) -> Array:
-    """Of each gene's counts, without Σ log x!, which all margins share. [p]"""
+    """Return the log likelihood of each gene's counts, without Σ log x!, which all margins share. [p]"""
     rate, zero = margins.rate, margins.zero_inflation
     poisson = np.isinf(margins.size)
     size = np.where(poisson, 1, margins.size)

@@ -195,7 +195,7 @@ def _forget_composition(adata: Any, key: str) -> None:
     """Remove what `composition` wrote: it belongs to the representation that is replaced."""
     for name in (f"{key}_proba", f"{key}_proba_std"):
         adata.obsm.pop(name, None)
-    adata.obs.drop(columns=[f"{key}_{what}" for what in ("label", "confidence", "accepted")], errors="ignore", inplace=True)
+    adata.obs.drop(columns=[f"{key}_{what}" for what in ("label", "certainty", "kept")], errors="ignore", inplace=True)
     adata.uns.pop(f"{key}_composition", None)
 
 

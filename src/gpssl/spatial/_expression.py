@@ -1,6 +1,6 @@
-"""Gene expression as a few numbers for each spot: normalized, logged, the variable genes, their principal components.
+"""Reduce gene expression to a few numbers for each spot: normalize, log, choose variable genes, find their principal components.
 
-What scanpy's `normalize_total`, `log1p`, `highly_variable_genes` and `pca` do in memory is done here from sums over spots, so that AnnData
+This does from sums over spots what scanpy's `normalize_total`, `log1p`, `highly_variable_genes` and `pca` do in memory, so that AnnData
 in memory, in a file (backed) and on Dask take the same path and give the same answer.
 """
 
@@ -18,111 +18,20 @@ from .._runtime.progress import Progress
 from .._runtime.threads import one_blas_thread
 from ..data._opening import open_rows
 from ..data._rows import Part, Rows
-from ._fields import check_writable, column, counts_of, need, numbers, slice_codes, some
+from ._fields import check_writable, column, counts_of, first_few, need, numbers, slice_codes
 
 Array = NDArray[np.float64]
-
-N_BINS = 20
-
-
-class GeneMoments(NamedTuple):
-    """Sums over the spots of one slice, of normalized counts."""
-
-    n_spots: float
-    total: Array
-    """[genes]"""
-    squared: Array
-    """[genes]"""
-
-
-def highly_variable(slices: Sequence[GeneMoments], n_top_genes: int) -> NDArray[np.bool_]:
-    """The genes of the highest normalized dispersion; of several slices, those that are among them in most slices. [genes]"""
-    if len(slices) == 1:
-        return _top(normalized_dispersions(slices[0]), n_top_genes)
-    dispersions = np.stack([_among_expressed(moments) for moments in slices])
-    n_slices = np.sum([_top(values, n_top_genes) for values in dispersions], axis=0)
-    mean = np.nan_to_num(dispersions, nan=0.0).mean(axis=0)
-    chosen = np.lexsort((-mean, -n_slices))[:n_top_genes]
-    mask = np.zeros(dispersions.shape[1], dtype=bool)
-    mask[chosen] = True
-    return mask
-
-
-def normalized_dispersions(moments: GeneMoments) -> Array:
-    """log(variance / mean), standardized among genes of a similar log(1 + mean); NaN for genes without counts. [genes]"""
-    pandas = need("pandas")
-    mean = moments.total / moments.n_spots
-    # A slice of one spot has no variance, and no say.
-    variance = (moments.squared / moments.n_spots - mean**2) * moments.n_spots / max(moments.n_spots - 1, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        dispersion = np.log(np.where(variance > 0, variance, np.nan) / np.where(mean > 0, mean, 1e-12))
-    table = pandas.DataFrame({"dispersion": dispersion, "bin": pandas.cut(np.log1p(mean), bins=N_BINS)})
-    in_bin = table.groupby("bin", observed=True)["dispersion"]
-    center, spread = in_bin.transform("mean").to_numpy(), in_bin.transform("std").to_numpy()
-    alone = np.isnan(spread)  # one gene in its bin: its dispersion is its own measure
-    return (dispersion - np.where(alone, 0.0, center)) / np.where(alone, center, spread)
-
-
-def _among_expressed(moments: GeneMoments) -> Array:
-    """As above, of the genes that this slice has: those of other slices alone should not widen the bins. [genes]"""
-    dispersions = np.full(len(moments.total), np.nan)
-    expressed = moments.total > 0
-    dispersions[expressed] = normalized_dispersions(GeneMoments(moments.n_spots, moments.total[expressed], moments.squared[expressed]))
-    return dispersions
-
-
-def _top(values: Array, count: int) -> NDArray[np.bool_]:
-    """The largest; ties are all in. [genes]"""
-    known = np.sort(values[~np.isnan(values)])[::-1]
-    cutoff = known[min(count, len(known)) - 1] if len(known) else np.inf
-    return np.nan_to_num(values, nan=-np.inf) >= cutoff
-
 
 N_COMPS = 20
 """The paper's number of principal components."""
 N_TOP_GENES = 2000
 MOST_GENES = 8000
-"""Their covariance is held as a whole."""
+"""The limit for principal components, because the covariance of all genes used is held in memory."""
 FEWEST_SPOTS = 3
 MADE_HERE = "gpssl"
-"""Entry of `uns["pca"]` that says how components were made, if they were made here with genes chosen here."""
-
-
-class Expression(NamedTuple):
-    """Principal components of the expression, and what they were made from, as scanpy keeps it."""
-
-    scores: Array
-    """[n, P]"""
-    loadings: Array
-    """Zero for genes that were not used. [genes, P]"""
-    variance: Array
-    """Of each component. [P]"""
-    variance_ratio: Array
-    """[P]"""
-    used: NDArray[np.bool_]
-    """The genes. [genes]"""
-
-
-class Scale(NamedTuple):
-    """How values become log-expression."""
-
-    are_counts: bool
-    target: float = 1.0
-    """The total that each spot's counts are scaled to: the median total."""
-    unit: float = 1.0
-    """Of values that were logged before: the natural logarithm of their base."""
-
-    def normalize(self, X: NDArray[Any]) -> Array:
-        """Counts c_ng become t·c_ng / Σ_g c_ng; what was logged before is taken back to that. [n, genes]"""
-        return X * self._factor(X) if self.are_counts else np.expm1(self.unit * X.astype(np.float64))
-
-    def log(self, X: NDArray[Any], genes: NDArray[Any]) -> Array:
-        """The logarithm of one plus that, of some genes. [n, genes]"""
-        chosen = X[:, genes].astype(np.float64)
-        return np.log1p(chosen * self._factor(X)) if self.are_counts else self.unit * chosen
-
-    def _factor(self, X: NDArray[Any]) -> Array:
-        return self.target / X.sum(axis=1, keepdims=True, dtype=np.float64)
+"""The entry of `uns["pca"]` that says how components were computed, if they and their genes were found here."""
+N_BINS = 20
+"""Genes are compared with others of a similar mean, in as many bins as scanpy uses."""
 
 
 def expression_scores(
@@ -136,10 +45,11 @@ def expression_scores(
     n_comps: int = N_COMPS,
     verbose: bool = False,
 ) -> Array:
-    """What stands for a spot's expression: `obsm[use_rep]`, else the first of `obsm["X_pca"]`, which are made where missing. [n, P]
+    """Return what represents the expression of each spot: `obsm[use_rep]`, else the first columns of `obsm["X_pca"]`. [n, P]
 
-    They are made again, and replaced, where a layer or genes are named, and where they were made here in another way. As scanpy's `pca`
-    does, this writes `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and, if genes had to be chosen, `var["highly_variable"]`.
+    Principal components are computed if they are missing, and computed again if a layer or genes are named, or if they were computed here
+    with other parameters. As scanpy's `pca` does, this writes `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and, if genes had to be chosen,
+    `var["highly_variable"]`.
     """
     check_writable(adata)
     if use_rep is not None:
@@ -164,6 +74,21 @@ def expression_scores(
     return found.scores
 
 
+class Expression(NamedTuple):
+    """Principal components of the expression, with what scanpy stores beside them."""
+
+    scores: Array
+    """[n, P]"""
+    loadings: Array
+    """Zero for genes that were not used. [genes, P]"""
+    variance: Array
+    """The variance of each component. [P]"""
+    variance_ratio: Array
+    """[P]"""
+    used: NDArray[np.bool_]
+    """Which genes were used. [genes]"""
+
+
 def principal_components(
     adata: Any,
     *,
@@ -174,10 +99,10 @@ def principal_components(
     n_comps: int = N_COMPS,
     verbose: bool = False,
 ) -> Expression:
-    """Principal components of log-normalized expression: four passes over the spots, and at no time more than some of them in memory.
+    """Return principal components of log-normalized expression, in four passes over the spots, with only a part of them in memory.
 
-    Whole numbers are counts, and are normalized and logged. Other values are taken as they are where `uns["log1p"]` says that scanpy logged
-    them. Without `mask_var`, genes are chosen as scanpy's flavor "seurat" does, in each slice where there are several.
+    Whole numbers are counts, and are normalized and logged. Other values are used as they are if `uns["log1p"]` says that scanpy logged
+    them. Without `mask_var`, genes are chosen as scanpy's flavor "seurat" does; if there are several slices, in each of them.
     """
     rows = open_matrix(adata, layer)
     if adata.n_obs < FEWEST_SPOTS:
@@ -199,8 +124,28 @@ def principal_components(
     return Expression(scores.astype(np.float64), loadings, variance, variance / np.trace(covariance), used)
 
 
+def _second_moments(part: Part, *, scale: Scale, used: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """Return the number of spots, Σ x and Σ x xᵀ of the log-expression of the genes used."""
+    values = scale.log(part.rows, used)
+    return np.float64(len(values)), values.sum(axis=0), values.T @ values  # type: ignore[return-value]
+
+
+def _add(one: tuple[Array, ...], other: tuple[Array, ...]) -> tuple[Array, ...]:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def _project(X: NDArray[Any], *, scale: Scale, used: NDArray[np.bool_], mean: Array, directions: Array) -> Array:
+    return (scale.log(X, used) - mean) @ directions
+
+
+def fix_signs(vectors: Array) -> Array:
+    """Make the largest entry of each column positive, so that the same data give the same components on every machine."""
+    largest = np.abs(vectors).argmax(axis=0)
+    return vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])
+
+
 def log_expression(adata: Any, genes: Sequence[str], *, layer: str | None = None) -> Array:
-    """log(1 + normalized counts) of some genes. [n, genes]"""
+    """Return log(1 + normalized counts) of some genes. [n, genes]"""
     rows = open_matrix(adata, layer)
     scale = find_scale(adata, rows)
     places = adata.var_names.get_indexer(list(genes))
@@ -208,13 +153,35 @@ def log_expression(adata: Any, genes: Sequence[str], *, layer: str | None = None
 
 
 def open_matrix(adata: Any, layer: str | None) -> Rows:
-    """The counts, to be read some spots at a time."""
+    """Open the counts, to be read in parts."""
     return open_rows(counts_of(adata, layer, hint=", or a representation, use_rep=..."))
 
 
+class Scale(NamedTuple):
+    """How values become log-expression."""
+
+    are_counts: bool
+    target: float = 1.0
+    """The total that each spot's counts are scaled to: the median total."""
+    unit: float = 1.0
+    """For values that were logged before: the natural logarithm of their base."""
+
+    def normalize(self, X: NDArray[Any]) -> Array:
+        """Return t·c_ng / Σ_g c_ng for counts c_ng; for values that were logged before, undo the logarithm. [n, genes]"""
+        return X * self._factor(X) if self.are_counts else np.expm1(self.unit * X.astype(np.float64))
+
+    def log(self, X: NDArray[Any], genes: NDArray[Any]) -> Array:
+        """Return the logarithm of one plus the normalized counts of some genes. [n, genes]"""
+        chosen = X[:, genes].astype(np.float64)
+        return np.log1p(chosen * self._factor(X)) if self.are_counts else self.unit * chosen
+
+    def _factor(self, X: NDArray[Any]) -> Array:
+        return self.target / X.sum(axis=1, keepdims=True, dtype=np.float64)
+
+
 def find_scale(adata: Any, rows: Rows) -> Scale:
-    """Whether these are counts, and the median total; a sentence for values that can be neither counts nor log-expression."""
-    total, lowest, whole = np.asarray(rows.map(_look_at, (None, 3))).T
+    """Find out whether these are counts, and their median total. Raise ValueError for neither counts nor log-expression."""
+    total, lowest, whole = np.asarray(rows.map(_summarize, (None, 3))).T
     if not whole.all():
         if "log1p" in adata.uns and lowest.min() >= 0:
             base = adata.uns["log1p"].get("base")
@@ -232,21 +199,21 @@ def find_scale(adata: Any, rows: Rows) -> Scale:
     empty = np.flatnonzero(total == 0)
     if len(empty):
         raise ValueError(
-            f"{len(empty)} of {len(total)} spots have no counts at all ({some(adata.obs_names[empty])}): remove them, "
+            f"{len(empty)} of {len(total)} spots have no counts at all ({first_few(adata.obs_names[empty])}): remove them, "
             "scanpy.pp.filter_cells(adata, min_counts=1)."
         )
     return Scale(are_counts=True, target=float(np.median(total)))
 
 
-def _look_at(X: NDArray[Any]) -> Array:
-    """Total, lowest value, and whether all are whole numbers. [n, 3]"""
+def _summarize(X: NDArray[Any]) -> Array:
+    """Return total and lowest value of each spot, and whether all its values are whole numbers. [n, 3]"""
     return np.stack([X.sum(axis=1, dtype=np.float64), X.min(axis=1), (np.floor(X) == X).all(axis=1)], axis=1).astype(np.float64)
 
 
 def _genes(
     adata: Any, rows: Rows, scale: Scale, mask_var: str | ArrayLike | None, batch_key: str | None, n_top_genes: int, *, verbose: bool
 ) -> NDArray[np.bool_]:
-    """Those that principal components are made of. [genes]"""
+    """Return which genes the principal components are computed from. [genes]"""
     if mask_var is None:
         if adata.n_vars <= n_top_genes:
             return np.ones(adata.n_vars, dtype=bool)
@@ -260,32 +227,65 @@ def _genes(
     if mask.dtype != bool or mask.shape != (adata.n_vars,):
         raise ValueError(f"{named} must be one boolean for each of the {adata.n_vars} genes, got {mask.dtype} of shape {mask.shape}.")
     if not 2 <= mask.sum() <= MOST_GENES:
-        raise ValueError(f"{named} leaves {mask.sum()} genes: principal components are made of 2 to {MOST_GENES:,}.")
+        raise ValueError(f"{named} leaves {mask.sum()} genes: principal components are computed from 2 to {MOST_GENES:,}.")
     return mask
 
 
 def _gene_moments(part: Part, *, scale: Scale, n_slices: int) -> tuple[Array, Array, Array]:
-    """Spots, sums and sums of squares of normalized counts in each slice. The part's weights are the numbers of slices, from 1."""
+    """Return spots, sums and sums of squares of normalized counts in each slice. The weights of the part number the slices from 1."""
     values, codes = scale.normalize(part.rows), part.weight.astype(np.intp) - 1
     member = np.eye(n_slices)[codes].T
     return member.sum(axis=1), member @ values, member @ values**2
 
 
-def _second_moments(part: Part, *, scale: Scale, used: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
-    """Spots, Σ x and Σ x xᵀ of the log-expression of the genes used."""
-    values = scale.log(part.rows, used)
-    return np.float64(len(values)), values.sum(axis=0), values.T @ values  # type: ignore[return-value]
+class GeneMoments(NamedTuple):
+    """Sums of normalized counts over the spots of one slice."""
+
+    n_spots: float
+    total: Array
+    """[genes]"""
+    squared: Array
+    """[genes]"""
 
 
-def _add(one: tuple[Array, ...], other: tuple[Array, ...]) -> tuple[Array, ...]:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+def highly_variable(slices: Sequence[GeneMoments], n_top_genes: int) -> NDArray[np.bool_]:
+    """Choose the genes of the highest normalized dispersion; for several slices, those that are among them in most slices. [genes]"""
+    if len(slices) == 1:
+        return _top(normalized_dispersions(slices[0]), n_top_genes)
+    dispersions = np.stack([_among_expressed(moments) for moments in slices])
+    n_slices = np.sum([_top(values, n_top_genes) for values in dispersions], axis=0)
+    mean = np.nan_to_num(dispersions, nan=0.0).mean(axis=0)
+    chosen = np.lexsort((-mean, -n_slices))[:n_top_genes]
+    mask = np.zeros(dispersions.shape[1], dtype=bool)
+    mask[chosen] = True
+    return mask
 
 
-def _project(X: NDArray[Any], *, scale: Scale, used: NDArray[np.bool_], mean: Array, directions: Array) -> Array:
-    return (scale.log(X, used) - mean) @ directions
+def normalized_dispersions(moments: GeneMoments) -> Array:
+    """Return log(variance / mean), standardized among genes of a similar log(1 + mean); NaN for genes without counts. [genes]"""
+    pandas = need("pandas")
+    mean = moments.total / moments.n_spots
+    # A slice of one spot has no variance and does not count.
+    variance = (moments.squared / moments.n_spots - mean**2) * moments.n_spots / max(moments.n_spots - 1, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        dispersion = np.log(np.where(variance > 0, variance, np.nan) / np.where(mean > 0, mean, 1e-12))
+    table = pandas.DataFrame({"dispersion": dispersion, "bin": pandas.cut(np.log1p(mean), bins=N_BINS)})
+    in_bin = table.groupby("bin", observed=True)["dispersion"]
+    center, spread = in_bin.transform("mean").to_numpy(), in_bin.transform("std").to_numpy()
+    alone = np.isnan(spread)  # a gene that is alone in its bin is compared with itself
+    return (dispersion - np.where(alone, 0.0, center)) / np.where(alone, center, spread)
 
 
-def fix_signs(vectors: Array) -> Array:
-    """The largest entry of each column is positive, so that the same data give the same components everywhere."""
-    largest = np.abs(vectors).argmax(axis=0)
-    return vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])
+def _among_expressed(moments: GeneMoments) -> Array:
+    """Return normalized dispersions of the genes that this slice has: those of other slices should not widen the bins. [genes]"""
+    dispersions = np.full(len(moments.total), np.nan)
+    expressed = moments.total > 0
+    dispersions[expressed] = normalized_dispersions(GeneMoments(moments.n_spots, moments.total[expressed], moments.squared[expressed]))
+    return dispersions
+
+
+def _top(values: Array, count: int) -> NDArray[np.bool_]:
+    """Return where the largest values are, with all ties. [genes]"""
+    known = np.sort(values[~np.isnan(values)])[::-1]
+    cutoff = known[min(count, len(known)) - 1] if len(known) else np.inf
+    return np.nan_to_num(values, nan=-np.inf) >= cutoff

@@ -1,4 +1,4 @@
-"""Fields of AnnData: where they are, or a sentence that says what is there instead."""
+"""Find fields of AnnData and check them, with error messages that say what is there instead."""
 
 from __future__ import annotations
 
@@ -9,26 +9,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[np.float64]
+
 
 def need(name: str) -> Any:
-    """A module that the extra brings."""
+    """Import a module that the extra "spatial" installs."""
     try:
         return import_module(name)
     except ImportError as error:
         raise ImportError(f'This needs {name}: pip install "gpssl[spatial]".') from error
 
 
-Array = NDArray[np.float64]
+def listed(names: Iterable[Any]) -> str:
+    """Return all names in quotes, or "nothing"."""
+    return ", ".join(map(repr, names)) or "nothing"
+
+
+def first_few(names: Sequence[Any], limit: int = 5) -> str:
+    """Return the first few of many names."""
+    shown = ", ".join(map(str, names[:limit]))
+    return shown if len(names) <= limit else f"{shown}, …"
 
 
 def check_anndata(adata: Any) -> None:
-    """A sentence for anything else."""
+    """Raise TypeError unless this is AnnData."""
     if not any(kind.__name__ == "AnnData" for kind in type(adata).__mro__):
         raise TypeError(f"Expected AnnData, got {type(adata).__name__}. gpssl.spatial.read_visium reads a Space Ranger folder into one.")
 
 
 def check_writable(adata: Any) -> None:
-    """AnnData that fields can be written to: a view becomes an object of its own, as scanpy's functions make it."""
+    """Make sure that fields can be added: a view becomes an object of its own, as scanpy's functions do it."""
     check_anndata(adata)
     if adata.is_view:
         if adata.isbacked:
@@ -36,15 +46,23 @@ def check_writable(adata: Any) -> None:
         adata._init_as_actual(adata.copy())
 
 
+def check_type_names(types: Sequence[str]) -> None:
+    """Raise ValueError if the name of a type cannot be a key of `uns` in a file."""
+    torn = [name for name in types if "/" in str(name)]
+    if torn:
+        better = first_few([str(name).replace("/", "-") for name in torn])
+        raise ValueError(f'"/" separates levels in h5ad files: rename {first_few(torn)}, for example to {better}.')
+
+
 def column(table: Any, name: str, argument: str, where: str) -> Any:
-    """A column of `obs` or `var`."""
+    """Return a column of `obs` or `var`."""
     if name not in table:
         raise ValueError(f"{argument}={name!r} is no column of {where}; the columns are {listed(table.columns)}.")
     return table[name]
 
 
 def numbers(adata: Any, name: str, *, hint: str = "") -> Array:
-    """A field of `obsm`, as finite numbers. [n, D]"""
+    """Return a field of `obsm` as finite numbers. [n, D]"""
     if name not in adata.obsm:
         raise ValueError(f"There is no obsm[{name!r}]; obsm has {listed(adata.obsm)}.{hint}")
     try:
@@ -62,7 +80,7 @@ def numbers(adata: Any, name: str, *, hint: str = "") -> Array:
 
 
 def coordinates(adata: Any, spatial_key: str) -> Array:
-    """Where the spots are. [n, 2] or, for a stack of slices, [n, 3]"""
+    """Return the places of the spots. [n, 2] or, for a stack of slices, [n, 3]"""
     hint = " Name the coordinates of the spots with spatial_key=..., or pass spatial_key=None to leave the place out."
     values = numbers(adata, spatial_key, hint=hint)
     if values.shape[1] not in (2, 3):
@@ -71,7 +89,7 @@ def coordinates(adata: Any, spatial_key: str) -> Array:
 
 
 def slice_codes(adata: Any, batch_key: str | None) -> tuple[NDArray[np.intp], int]:
-    """The number of each spot's slice, counted from 0, and how many slices there are. [n]"""
+    """Return the number of each spot's slice, counted from 0, and how many slices there are. [n]"""
     if batch_key is None:
         return np.zeros(adata.n_obs, dtype=np.intp), 1
     slices = column(adata.obs, batch_key, "batch_key", "obs").astype("category").cat.remove_unused_categories().cat
@@ -80,19 +98,8 @@ def slice_codes(adata: Any, batch_key: str | None) -> tuple[NDArray[np.intp], in
     return slices.codes.to_numpy().astype(np.intp), len(slices.categories)
 
 
-def listed(names: Iterable[Any]) -> str:
-    """All names, or "nothing"."""
-    return ", ".join(map(repr, names)) or "nothing"
-
-
-def some(names: Sequence[Any], limit: int = 5) -> str:
-    """The first few of many names."""
-    shown = ", ".join(map(str, names[:limit]))
-    return shown if len(names) <= limit else f"{shown}, …"
-
-
 def counts_of(adata: Any, layer: str | None, *, hint: str = "") -> Any:
-    """`X` or a layer, of whatever kind it is, with a name for each gene. [n, genes]"""
+    """Return `X` or a layer, in memory, in a file or on Dask, after checking that the names of genes are unique. [n, genes]"""
     check_anndata(adata)
     if layer is not None and layer not in adata.layers:
         raise ValueError(f"There is no layer {layer!r}; the layers are {listed(adata.layers)}.")
@@ -102,15 +109,7 @@ def counts_of(adata: Any, layer: str | None, *, hint: str = "") -> Any:
     if not adata.var_names.is_unique:
         repeated = adata.var_names[adata.var_names.duplicated()].unique()
         raise ValueError(
-            f"{len(repeated)} gene names occur more than once ({some(repeated)}): call adata.var_names_make_unique() first, or keep "
+            f"{len(repeated)} gene names occur more than once ({first_few(repeated)}): call adata.var_names_make_unique() first, or keep "
             "one of each."
         )
     return matrix
-
-
-def check_type_names(types: Sequence[str]) -> None:
-    """A sentence for names of types that would not survive as keys of `uns` in a file."""
-    torn = [name for name in types if "/" in str(name)]
-    if torn:
-        better = some([str(name).replace("/", "-") for name in torn])
-        raise ValueError(f'"/" separates levels in h5ad files: rename {some(torn)}, for example to {better}.')

@@ -1,4 +1,4 @@
-"""The color of the tissue under each spot."""
+"""Read images of tissue, and find its color under each spot."""
 
 from __future__ import annotations
 
@@ -17,44 +17,6 @@ from numpy.typing import NDArray
 from .._validation import check_number
 from ._fields import need
 
-
-def image_size(path: Path) -> tuple[int, int]:
-    """Width and height, without reading the pixels."""
-    with _stream(path) as file:
-        return _open(file, path).size
-
-
-def read_image(path: Path, *, longest: int | None = None) -> NDArray[np.float32]:
-    """Colors from 0 to 1, scaled down so that no side is longer than asked for. [h, w, 3]"""
-    with _stream(path) as file:
-        image = _open(file, path)
-        try:
-            if longest is not None:
-                image.thumbnail((longest, longest))  # for JPEG this decodes no more pixels than are needed
-            return np.asarray(image.convert("RGB"), dtype=np.float32) / np.float32(255)
-        except OSError as error:
-            raise ValueError(
-                f"{path} cannot be read as an image ({error}). Restore the file, or take it away to read without an image."
-            ) from error
-
-
-def _stream(path: Path) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
-
-
-def _open(file: IO[bytes], path: Path) -> Any:
-    pillow = need("PIL.Image")
-    with warnings.catch_warnings():
-        # Microscopes make images of this size; they are no attack.
-        warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
-        try:
-            return pillow.open(file)
-        except OSError as error:
-            raise ValueError(
-                f"{path} is no image that Pillow knows. Restore the file, or take it away to read without an image."
-            ) from error
-
-
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
@@ -70,83 +32,47 @@ def image_features(
     texture: bool = False,
     key_added: str = "image",
 ) -> None:
-    """Mean color over the disc under each spot, from 0 to 1.
+    """Compute the mean color over the disc under each spot, from 0 to 1.
 
     The pixel in row i and column j of the image covers [j, j + 1] × [i, i + 1]. For the spot at (x, y), with the scale s of the image,
 
         D = {(i, j) : (j + ½ − s x)² + (i + ½ − s y)² ≤ (s r)²},    mean = |D|⁻¹ Σ_D v_ij,    std² = |D|⁻¹ Σ_D (v_ij − mean)²
 
-    for each channel v. A disc so small that it holds the center of no pixel takes the pixel that it lies in. Pixels beyond the image's edge
-    count for nothing; a spot whose disc lies beyond it entirely has NaN, and a warning says how many there are.
+    for each channel v. A disc so small that it holds the center of no pixel takes the pixel that it lies in. Pixels outside of the image
+    do not count; a spot whose disc lies entirely outside has NaN, and a warning says how many there are.
 
     Parameters
     ----------
     adata
-        With `obsm["spatial"]` [n, 2], and an image and its scale in `uns["spatial"]`, as scanpy and `read_visium` lay them out. Gray images
-        and those with transparency are welcome; whole numbers count from 0 to the largest of their type, others from 0 to 1.
+        With `obsm["spatial"]` [n, 2], and an image and its scale in `uns["spatial"]`, as scanpy and `read_visium` lay them out. Images may
+        be gray or have transparency; whole numbers count from 0 to the largest of their type, others from 0 to 1.
     library_id
-        The section's name in `uns["spatial"]`; may be left out. Slices that were concatenated are refused, as nothing says which spot lies
-        on which of their images: compute colors before `anndata.concat`, which keeps them.
+        The section's name in `uns["spatial"]`, by default the only one. Slices that were concatenated are refused, because nothing says which
+        spot lies on which image: compute colors before `anndata.concat`, which keeps them.
     resolution
-        "hires" or "lowres", or whatever the image's name is.
+        The name of the image, usually "hires" or "lowres".
     radius
         r, in the unit of `obsm["spatial"]`. By default half of `spot_diameter_fullres`.
     texture
-        Adds the standard deviation of each channel.
+        Whether to add the standard deviation of each channel.
     key_added
-        Name of the result.
+        The name of the result.
 
     Writes
     ------
     `obsm[key_added]`
-        Data frame with columns "red", "green", "blue", and for texture "red_std", "green_std", "blue_std". [n, 3 or 6]
+        A data frame with columns "red", "green", "blue", and for texture "red_std", "green_std", "blue_std". [n, 3 or 6]
     """
     pandas = need("pandas")
     picture = _find_picture(adata, library_id, resolution)
     centers = _spot_coordinates(adata) * picture.scale
-    reach = _reach(picture, radius)
-    discs = Discs(centers, reach * picture.scale, picture.pixels.shape[:2])
+    discs = Discs(centers, _disc_radius(picture, radius) * picture.scale, picture.pixels.shape[:2])
     _check_overlap(picture, discs)
     features: dict[str, Array] = {}
     for name, channel in zip(CHANNELS, _channels(picture.pixels), strict=True):
         features[name], features[f"{name}_std"] = _mean_and_std(channel, discs, texture=texture)
     names = [*CHANNELS, *(f"{name}_std" for name in CHANNELS if texture)]
     adata.obsm[key_added] = pandas.DataFrame({name: features[name] for name in names}, index=adata.obs_names)
-
-
-class Picture(NamedTuple):
-    """An image of the tissue, and how the coordinates of spots lead to its pixels."""
-
-    name: str
-    pixels: NDArray[Any]
-    """[h, w] or [h, w, channels]"""
-    scale: float
-    """Pixels of this image for one unit of the spots' coordinates."""
-    spot_radius: float | None
-    """In the unit of the spots' coordinates."""
-
-    @property
-    def extent(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom and top edge in the coordinates of the spots, y downwards."""
-        height, width = self.pixels.shape[:2]
-        return 0.0, width / self.scale, height / self.scale, 0.0
-
-
-def picture_of(libraries: Mapping[str, Any], library_id: str, resolution: str) -> Picture | None:
-    """An image of `uns["spatial"]`; None where it is missing, or the scale that says where spots are in it."""
-    images, factors = (libraries[library_id].get(part, {}) for part in ("images", "scalefactors"))
-    scale = float(factors.get(_scale_factor(resolution), 0))
-    if resolution not in images or not scale > 0:
-        return None
-    pixels = np.asarray(images[resolution])
-    if pixels.ndim not in (2, 3) or 0 in pixels.shape:
-        raise ValueError(f"The image {resolution!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
-    diameter = factors.get("spot_diameter_fullres")
-    return Picture(f"{resolution} of {library_id}", pixels, scale, None if diameter is None else float(diameter) / 2)
-
-
-def _scale_factor(resolution: str) -> str:
-    return f"tissue_{resolution}_scalef"
 
 
 def _find_picture(adata: Any, library_id: str | None, resolution: str) -> Picture:
@@ -173,13 +99,15 @@ def _find_picture(adata: Any, library_id: str | None, resolution: str) -> Pictur
     return picture
 
 
-def _reach(picture: Picture, radius: float | None) -> float:
-    """Of the disc under a spot, in the unit of the spots' coordinates."""
+def _disc_radius(picture: Picture, radius: float | None) -> float:
+    """Return the radius of the disc under a spot, in the unit of the spots' coordinates."""
     if radius is not None:
         check_number("radius", radius, Real, above=0)
         return radius
     if picture.spot_radius is None or not 0 < picture.spot_radius < np.inf:
-        raise ValueError("How large are the spots? The scale factors have no spot_diameter_fullres above 0: give a radius above 0.")
+        raise ValueError(
+            "The scale factors have no spot_diameter_fullres above 0, so the size of the spots is not known: give a radius above 0."
+        )
     return picture.spot_radius
 
 
@@ -195,7 +123,7 @@ def _spot_coordinates(adata: Any) -> Array:
 
 
 def _check_overlap(picture: Picture, discs: Discs) -> None:
-    """A sentence where the spots are not on the image."""
+    """Warn of spots outside of the image, and raise ValueError if most are."""
     n_spots, outside = len(discs.centers), int((discs.n_pixels == 0).sum())
     if not outside:
         return
@@ -214,7 +142,7 @@ def _check_overlap(picture: Picture, discs: Discs) -> None:
 
 
 def _channels(pixels: NDArray[Any]) -> Iterator[Array]:
-    """Red, green and blue from 0 to 1, one after the other; gray is all three, transparency is left out. Each [h, w]."""
+    """Yield red, green and blue from 0 to 1. A gray image is yielded three times, and transparency is left out. Each [h, w]."""
     if np.issubdtype(pixels.dtype, np.integer):
         largest = float(np.iinfo(pixels.dtype).max)
     else:
@@ -228,6 +156,54 @@ def _channels(pixels: NDArray[Any]) -> Iterator[Array]:
         yield planes[:, :, place if planes.shape[2] >= len(CHANNELS) else 0].astype(np.float64) / largest
 
 
+def _mean_and_std(channel: Array, discs: Discs, *, texture: bool) -> tuple[Array, Array]:
+    """Return mean and standard deviation over each disc: NaN without pixels, and the latter also without `texture`. [n] each"""
+    count = np.where(discs.n_pixels > 0, discs.n_pixels, np.nan)
+    # Values are taken relative to the mean of the image, so that the difference of squares loses fewer digits.
+    shift = channel.mean()
+    channel -= shift
+    mean = discs.totals(channel) / count
+    if not texture:
+        return mean + shift, np.full(len(count), np.nan)
+    squares = discs.totals(channel**2) / count
+    return mean + shift, np.sqrt(np.maximum(squares - mean**2, 0))
+
+
+class Picture(NamedTuple):
+    """An image of the tissue, and how the coordinates of spots lead to its pixels."""
+
+    name: str
+    pixels: NDArray[Any]
+    """[h, w] or [h, w, channels]"""
+    scale: float
+    """The number of pixels in one unit of the spots' coordinates."""
+    spot_radius: float | None
+    """The radius in the unit of the spots' coordinates."""
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom and top edge in the coordinates of the spots, y downwards."""
+        height, width = self.pixels.shape[:2]
+        return 0.0, width / self.scale, height / self.scale, 0.0
+
+
+def picture_of(libraries: Mapping[str, Any], library_id: str, resolution: str) -> Picture | None:
+    """Return an image of `uns["spatial"]`, or None if it or its scale, which says where spots are, is missing."""
+    images, factors = (libraries[library_id].get(part, {}) for part in ("images", "scalefactors"))
+    scale = float(factors.get(_scale_factor(resolution), 0))
+    if resolution not in images or not scale > 0:
+        return None
+    pixels = np.asarray(images[resolution])
+    if pixels.ndim not in (2, 3) or 0 in pixels.shape:
+        raise ValueError(f"The image {resolution!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
+    diameter = factors.get("spot_diameter_fullres")
+    return Picture(f"{resolution} of {library_id}", pixels, scale, None if diameter is None else float(diameter) / 2)
+
+
+def _scale_factor(resolution: str) -> str:
+    return f"tissue_{resolution}_scalef"
+
+
 class Run(NamedTuple):
     """Neighboring pixels of one row, for each spot. [n] each"""
 
@@ -235,7 +211,7 @@ class Run(NamedTuple):
     start: Places
     """The first column."""
     end: Places
-    """The column after the last; that of the start where there are no pixels."""
+    """The column after the last, equal to `start` if there are no pixels."""
 
 
 @dataclass(frozen=True)
@@ -250,16 +226,16 @@ class Discs:
 
     @cached_property
     def n_pixels(self) -> Places:
-        """|D| [n]"""
+        """|D|, the number of pixels in each disc. [n]"""
         n_pixels = np.zeros(len(self.centers), dtype=np.intp)
         for run in self.runs():
             n_pixels += run.end - run.start
         return n_pixels
 
     def totals(self, values: Array) -> Array:
-        """Σ_D v_ij for values [h, w]. [n]
+        """Return Σ_D v_ij for values [h, w]. [n]
 
-        With the sums c_ij = Σ_{k<j} v_ik along rows, each row of a disc costs two look-ups, whatever its width.
+        With the sums c_ij = Σ_{k<j} v_ik along rows, each row of a disc takes two look-ups, whatever its width.
         """
         sums = np.zeros((values.shape[0], values.shape[1] + 1))
         np.cumsum(values, axis=1, out=sums[:, 1:])
@@ -269,7 +245,7 @@ class Discs:
         return total
 
     def runs(self) -> Iterator[Run]:
-        """The discs, cut into rows of pixels; at last the pixel under the center where no other is in the disc."""
+        """Yield the discs, cut into rows of pixels; at the end the pixel under the center of discs that hold no other."""
         empty = np.ones(len(self.centers), dtype=bool)
         for offset in range(min(int(2 * self.radius) + 2, self.shape[0])):
             run = self._row(offset)
@@ -278,7 +254,7 @@ class Discs:
         yield self._pixels_under(empty)
 
     def _row(self, offset: int) -> Run:
-        """Of each disc the row of this number, from its top or the image's."""
+        """Return the row of this number of each disc, counted from its top or from that of the image."""
         height, width = self.shape
         x, y = self.centers.T
         row = np.maximum(np.ceil(y - self.radius - 0.5), 0) + offset
@@ -290,7 +266,7 @@ class Discs:
         return Run(np.where(here, row, 0).astype(np.intp), start.astype(np.intp), np.where(here, end, start).astype(np.intp))
 
     def _pixels_under(self, spots: NDArray[np.bool_]) -> Run:
-        """The pixels that these spots' centers lie in, where they are within the image."""
+        """Return the pixels that the centers of these spots lie in, if they are within the image."""
         height, width = self.shape
         column, row = np.floor(self.centers).T
         inside = spots & (column >= 0) & (column < width) & (row >= 0) & (row < height)
@@ -298,14 +274,38 @@ class Discs:
         return Run(np.where(inside, row, 0).astype(np.intp), start, start + inside)
 
 
-def _mean_and_std(channel: Array, discs: Discs, *, texture: bool) -> tuple[Array, Array]:
-    """Mean and standard deviation over each disc; NaN without pixels, and for standard deviations that are not asked for. [n] each"""
-    count = np.where(discs.n_pixels > 0, discs.n_pixels, np.nan)
-    # Around the mean of the whole image, where the difference of squares loses fewer digits.
-    shift = channel.mean()
-    channel -= shift
-    mean = discs.totals(channel) / count
-    if not texture:
-        return mean + shift, np.full(len(count), np.nan)
-    squares = discs.totals(channel**2) / count
-    return mean + shift, np.sqrt(np.maximum(squares - mean**2, 0))
+def image_size(path: Path) -> tuple[int, int]:
+    """Return width and height, without reading the pixels."""
+    with _stream(path) as file:
+        return _open(file, path).size
+
+
+def read_image(path: Path, *, longest: int | None = None) -> NDArray[np.float32]:
+    """Return colors from 0 to 1, scaled down so that no side is longer than `longest`. [h, w, 3]"""
+    with _stream(path) as file:
+        image = _open(file, path)
+        try:
+            if longest is not None:
+                image.thumbnail((longest, longest))  # for JPEG this decodes no more pixels than are needed
+            return np.asarray(image.convert("RGB"), dtype=np.float32) / np.float32(255)
+        except OSError as error:
+            raise ValueError(
+                f"{path} cannot be read as an image ({error}). Restore the file, or remove it to read without an image."
+            ) from error
+
+
+def _stream(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+def _open(file: IO[bytes], path: Path) -> Any:
+    pillow = need("PIL.Image")
+    with warnings.catch_warnings():
+        # Images of microscopes are as large as what Pillow suspects to be an attack.
+        warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
+        try:
+            return pillow.open(file)
+        except OSError as error:
+            raise ValueError(
+                f"{path} is no image that Pillow can read. Restore the file, or remove it to read without an image."
+            ) from error

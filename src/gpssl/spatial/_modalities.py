@@ -1,4 +1,4 @@
-"""What is known of a spot, side by side: expression, place and color; and the kernel that compares spots by it."""
+"""Put expression, place and color of each spot side by side, and make the kernel that compares spots by them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Combine = Literal["sum", "product", "concatenate"]
 
 COMBINATIONS = ("sum", "product", "concatenate")
 STRETCH = 2.0
-"""Lengthscales, in distances to the K-th neighbor. Of 1, 2 and 4, what did best on sections of tumors with a pathologist's labels."""
+"""Lengthscales in units of the distance to the K-th neighbor: of 1, 2 and 4, the best on tumor sections with a pathologist's labels."""
 DECIMALS = 6
-"""Of rows, in units of lengthscales."""
+"""To which rows, in units of lengthscales, are rounded."""
 FAR_APART = 100.0
-"""From one slice to the next, in half the extent of the largest: no kernel reaches so far."""
+"""The distance from one slice to the next, in units of half the extent of the largest: no kernel reaches so far."""
 MOST_ON_TOP = 0.2
-"""Share of spots that may coincide with others."""
+"""The share of spots that may coincide with others without a warning."""
 
 
 class Modalities(NamedTuple):
@@ -37,7 +37,7 @@ class Modalities(NamedTuple):
     columns: dict[str, slice]
 
     def kernel(self, combine: Combine, weights: Mapping[str, float] | None = None) -> Kernel:
-        """The kernel on these rows: with a squared exponential k_g for each modality g,
+        """Return the kernel on these rows. With a squared exponential k_g for each modality g,
 
         - "sum": k = Σ_g w_g k_g; spots are alike if they are alike in some modalities,
         - "product": k = Π_g (1 − w_g + w_g k_g); if they are alike in all of them,
@@ -59,15 +59,17 @@ def gather(
     combine: Combine,
     neighborhood: float,
 ) -> Modalities:
-    """The rows of all spots: each modality over its lengthscale. For "concatenate", all have the same, and equal standard deviations first.
+    """Return the rows of all spots, each modality divided by its lengthscale.
 
-    The lengthscale is twice the distance to the K-th neighbor, K = ⌊n / neighborhood⌋ for n spots in a slice, in the median over
-    spots. Slices are laid side by side, far apart: spots of different slices are alike in expression and color, never in place.
+    For "concatenate", modalities first get equal standard deviations and then share one lengthscale.
+
+    The lengthscale is twice the distance to the K-th neighbor, K = ⌊n / neighborhood⌋ for n spots in a slice, as the median over
+    spots. Slices are laid side by side, far apart: spots of different slices may be alike in expression and color, never in place.
     """
     codes, n_slices = slice_codes(adata, batch_key)
     found = {"expression": expression}
     if spatial_key is not None:
-        found["place"] = _side_by_side(coordinates(adata, spatial_key), codes, n_slices)
+        found["place"] = _lay_side_by_side(coordinates(adata, spatial_key), codes, n_slices)
     if image_key is not None:
         hint = " gpssl.spatial.image_features(adata) makes it from the image of a slice."
         found["color"] = standardized(numbers(adata, image_key, hint=hint))
@@ -78,17 +80,17 @@ def gather(
         scale = STRETCH * _lengthscale(np.hstack(list(found.values())), neighborhood * n_slices)
         scaled = {name: values / scale for name, values in found.items()}
     else:
-        # Neighbors in place are of the same slice.
+        # Neighbors in place are from the same slice.
         counts = {name: neighborhood * (n_slices if name == "place" else 1) for name in found}
         scaled = {name: values / (STRETCH * _lengthscale(values, counts[name])) for name, values in found.items()}
     # The last digits depend on how counts were stored and read; which spots become inducing points should not.
     return Modalities(np.hstack(list(scaled.values())).round(DECIMALS), _places(scaled))
 
 
-def _side_by_side(values: Array, codes: NDArray[np.intp], n_slices: int) -> Array:
-    """Coordinates in units of the distance between neighboring spots of their slice, one slice far from the next. [n, 2 or 3]
+def _lay_side_by_side(values: Array, codes: NDArray[np.intp], n_slices: int) -> Array:
+    """Return coordinates in units of the distance between neighboring spots, one slice far from the next. [n, 2 or 3]
 
-    Slices may have been scanned at different resolutions; the distance of spots is what they have in common.
+    Slices may have been scanned at different resolutions; what they have in common is the distance between spots.
     """
     laid_out = np.empty_like(values)
     for code in range(n_slices):
@@ -100,14 +102,14 @@ def _side_by_side(values: Array, codes: NDArray[np.intp], n_slices: int) -> Arra
 
 
 def spacing(places: Array) -> float:
-    """The median distance from a spot to its nearest neighbor, of those that have none exactly on top of them."""
+    """Return the median distance from a spot to its nearest neighbor, over spots with no other exactly on top of them."""
     apart = _nearest(places)
     apart = apart[apart > 0]
     return float(np.median(apart)) if len(apart) else 1.0
 
 
 def _nearest(places: Array) -> Array:
-    """Distance to the nearest other spot. [n], or none for a single one"""
+    """Return the distance to the nearest other spot. [n], or [0] for a single spot"""
     return cKDTree(places).query(places, 2)[0][:, 1] if len(places) > 1 else np.empty(0)
 
 
@@ -123,13 +125,13 @@ def _warn_of_slices_on_top(places: Array) -> None:
 
 
 def _spread_within(values: Array, codes: NDArray[np.intp], n_slices: int) -> float:
-    """Standard deviation of all coordinates together, within slices."""
+    """Return the standard deviation of all coordinates together, within slices."""
     centers = np.stack([values[codes == code].mean(axis=0) for code in range(n_slices)])
     return float((values - centers[codes]).std()) or 1.0
 
 
 def standardized(values: Array) -> Array:
-    """Each column with mean 0 and standard deviation 1, constant ones 0."""
+    """Return columns with mean 0 and standard deviation 1; constant ones become 0."""
     spread = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
 
@@ -140,6 +142,6 @@ def _lengthscale(values: Array, neighborhood: float) -> float:
 
 
 def _places(found: Mapping[str, Array]) -> dict[str, slice]:
-    """The columns of each modality, one after the other."""
+    """Return the columns of each modality, one after the other."""
     ends = np.cumsum([0, *(values.shape[1] for values in found.values())]).tolist()
     return {name: slice(start, stop) for name, start, stop in zip(found, ends, ends[1:], strict=False)}

@@ -1,4 +1,4 @@
-"""Spots that hold nearly one type of cell only."""
+"""Label spots that hold nearly one type of cell only: at the corners of the cloud of spots, with the markers of their type."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.special import softmax
 
 from .._runtime.threads import one_blas_thread
 from .._validation import check_number
@@ -19,27 +21,132 @@ from ._signatures import Signatures, find_signatures, signature_scores
 
 Array = NDArray[np.float64]
 
+LABELED_SHARE = 0.2
+"""The largest share of spots that get a label, equal for all types, unless `n_spots` says otherwise."""
+FEWEST_SPOTS = 5
 MAX_FITTED = 5_000
-"""Points that archetypes are fitted to: of more, a sample. The time grows with their number, the corners hardly move."""
+"""Archetypes are fitted to at most this many points, a sample: the time grows with their number, and the corners hardly move."""
 
 N_STARTS = 3
 MAX_ITERATIONS = 60
 TOLERANCE = 1e-5
-"""Change of the unexplained variance, relative to the variance, below which an iteration is the last."""
+"""Iterations stop when the unexplained variance changes by less than this share of the variance."""
+
+
+def pure_spots(
+    adata: Any,
+    signatures: Any,
+    *,
+    n_archetypes: int | None = None,
+    n_spots: int | None = None,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    mask_var: str | ArrayLike | None = None,
+    batch_key: str | None = None,
+    key_added: str = "pure",
+    random_state: int = 0,
+) -> None:
+    """Label the spots that are nearly pure, from the marker genes of each type; leave the rest unlabeled.
+
+    The three steps are those of Starfysh (He et al., 2024). Archetypal analysis finds the corners of the cloud of spots in principal
+    components of expression: mixtures of cell types lie inside, pure spots at the corners. Each type gets an archetype of its own, such
+    that the sum of the scores for the types' markers at the spots nearest to their archetypes is largest. A spot is labeled with a type if
+    it is among the `n_spots` nearest to the type's archetype (if it is near several, the nearest counts) and expresses the markers of this
+    type more than those of the others and more than spots do on average: both kinds of evidence have to agree. A type whose archetype does
+    not express its markers gets no label.
+
+    The certainty of a label is a product of three numbers between 0 and 1,
+
+        share of the archetype in the spot × softmax_t(s_nt) × agreement of the archetype,
+
+    where the first is the weight of the type's archetype in the mixture of archetypes that comes nearest to the spot, the second says how
+    far the spot's score s_nt for the type stands out among its scores for all types, and the third is the share of the `n_spots` spots
+    nearest to the archetype whose strongest signature is the type's: it is low if the type is not in the tissue or the archetype belongs to
+    something else. The product ranks labels, right ones above wrong ones; the probability that a label is right is usually higher.
+
+    Parameters
+    ----------
+    adata
+        With counts, or log-normalized expression.
+    signatures
+        Marker genes: names of types with their genes, or a pandas DataFrame with a column for each type, shorter ones filled up with NaN.
+        Genes are found by their names in `adata.var_names`, with upper and lower case as they are; those not found are listed in a warning.
+    n_archetypes
+        By default one more than there are types, because tissue often has a type without a signature. Archetypes that match no type are
+        not used.
+    n_spots
+        How many of the spots nearest to each archetype may be labeled. By default a fifth of all spots in total, at least 5 of each type.
+    use_rep, layer, mask_var, batch_key
+        Where the expression is, as in `embed`.
+    key_added
+        The prefix of the names of the fields that are written.
+    random_state
+        The seed of the archetypes.
+
+    Returns
+    -------
+    None
+        The result is written into these fields, where "pure" stands for `key_added`:
+
+        - `obs["pure_label"]`: the type, categorical, or NaN.
+        - `obs["pure_certainty"]`: between 0 and 1, NaN where there is no label.
+        - `obsm["pure_scores"]`: how strongly a spot expresses the markers of each type, standardized over spots: a data frame. [n, types]
+        - `uns["pure"]`: "params"; "matching", a data frame with the archetype of each type, its score, its agreement and how many spots are
+          labeled; "archetype_scores" [archetypes, types]; "genes", a data frame that says for each gene of each type whether it was used.
+        - `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and `var["highly_variable"]`, if they were computed.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> shares = rng.dirichlet([0.3, 0.3], 100)                      # of two types, in 100 spots
+    >>> adata = anndata.AnnData(rng.poisson(shares @ rng.permutation([[20.0] * 5 + [2.0] * 25, [2.0] * 25 + [20.0] * 5])))
+    >>> pure_spots(adata, {"one": ["0", "1", "2"], "other": ["27", "28", "29"]}, n_spots=10)
+    >>> adata.obs["pure_label"].value_counts().to_dict()
+    {'one': 10, 'other': 10}
+    """
+    check_writable(adata)
+    found = find_signatures(signatures, adata.var_names)
+    n_archetypes, n_spots = _check_numbers(n_archetypes, n_spots, adata.n_obs, len(found.types))
+    scores = signature_scores(adata, found, layer=layer)
+    if use_rep is None and layer is None and mask_var is None and "X_pca" in adata.obsm and adata.obsm["X_pca"].shape[1] >= n_archetypes:
+        use_rep = "X_pca"  # however many there are: `embed` may use them, too, so they are not replaced
+    expression = expression_scores(adata, use_rep=use_rep, layer=layer, mask_var=mask_var, batch_key=batch_key)
+    archetypes = find_archetypes(expression, n_archetypes, random_state=random_state)
+    distances = archetypes.distances()
+    near = np.argsort(distances, axis=0, kind="stable")[:n_spots]
+    matching = match_archetypes(scores, near)
+    labels = _label(archetypes.shares, distances, matching, scores, near)
+    parameters = {"n_archetypes": n_archetypes, "n_spots": n_spots, "random_state": random_state}
+    _warn_of_types_without_spots(found.types, labels.types)
+    _write(adata, key_added, found, scores, matching, labels, parameters)
+
+
+def _check_numbers(n_archetypes: int | None, n_spots: int | None, n: int, n_types: int) -> tuple[int, int]:
+    """Return how many archetypes there are and how many spots nearest to each may be labeled."""
+    if n_spots is not None:
+        check_number("n_spots", n_spots, Integral, at_least=1)
+    if n_archetypes is not None:
+        check_number("n_archetypes", n_archetypes, Integral, at_least=n_types, otherwise=f"for {n_types} types, each with one of its own")
+    n_archetypes = n_types + 1 if n_archetypes is None else n_archetypes
+    if n <= n_archetypes:
+        raise ValueError(f"There are {n} spots and {n_archetypes} archetypes: archetypal analysis needs more spots than archetypes.")
+    n_spots = max(FEWEST_SPOTS, round(LABELED_SHARE * n / n_types)) if n_spots is None else n_spots
+    return n_archetypes, min(n_spots, n)
 
 
 class Archetypes(NamedTuple):
-    """Corners of the cloud of points, in its leading principal components."""
+    """The corners of the cloud of points, in its leading principal components."""
 
     points: Array
-    """The points themselves there, with mean square length 1. [n, D]"""
+    """The points in these components, with mean square length 1. [n, D]"""
     corners: Array
     """[K, D]"""
     shares: Array
     """Each point as a mixture of the corners: non-negative, rows sum to 1. [n, K]"""
 
     def distances(self) -> Array:
-        """From each point to each corner. [n, K]"""
+        """Return the distance from each point to each corner. [n, K]"""
         squared = (self.points**2).sum(axis=1)[:, None] - 2 * self.points @ self.corners.T + (self.corners**2).sum(axis=1)
         return np.sqrt(np.maximum(squared, 0.0))
 
@@ -50,8 +157,8 @@ def find_archetypes(scores: Array, n_archetypes: int, *, random_state: int) -> A
     min Σ_n ‖x_n − Σ_k a_nk c_k‖², with c_k = Σ_n b_kn x_n, over mixtures a_n of the corners and b_k of the points: the corners are
     themselves mixtures of points, so that they lie in the cloud and not somewhere beyond.
 
-    K corners span K − 1 dimensions, so the x_n are the K − 1 leading principal components of the scores: the rest holds nothing that K
-    corners could explain, only noise for them to run after.
+    K corners span K − 1 dimensions, so the x_n are the K − 1 leading principal components of the scores: the other components hold nothing
+    that K corners could explain, and their noise would move the corners.
     """
     points = _leading_components(scores, n_archetypes - 1)
     rng = np.random.default_rng(random_state)
@@ -72,13 +179,13 @@ def find_archetypes(scores: Array, n_archetypes: int, *, random_state: int) -> A
 
 
 def _archetypes() -> Any:
-    """The package, without the line about its backend that one of its dependencies prints."""
+    """Import the package, without the line about its backend that one of its dependencies prints."""
     with redirect_stdout(io.StringIO()):
         return need("archetypes")
 
 
 def _leading_components(scores: Array, n_components: int) -> Array:
-    """The leading principal components, with mean square length 1. [n, D]"""
+    """Return the leading principal components, scaled to mean square length 1. [n, D]"""
     centered = scores - scores.mean(axis=0)
     size = np.sqrt((centered**2).sum(axis=1).mean())
     if not size > 0:
@@ -88,141 +195,46 @@ def _leading_components(scores: Array, n_components: int) -> Array:
     return centered @ leading / (size * np.sqrt(eigenvalues[::-1][:n_components].sum()))
 
 
-LABELED_SHARE = 0.2
-"""Of all spots, at most, shared equally among the types, unless `n_spots` says otherwise."""
-FEWEST_SPOTS = 5
-
-
 class Matching(NamedTuple):
-    """Which archetype stands for which type."""
+    """The archetype of each type."""
 
     archetypes: NDArray[np.intp]
     """The number of each type's archetype. [T]"""
     scores: Array
-    """Mean signature score of the spots nearest each archetype. [K, T]"""
+    """The mean signature score of the spots nearest to each archetype. [K, T]"""
     agreement: Array
-    """Share of the spots nearest the type's archetype which express the markers of this type most. [T]"""
-
-
-class Labels(NamedTuple):
-    """What is known of each spot."""
-
-    types: NDArray[np.intp]
-    """The number of its type, −1 where it has none. [n]"""
-    confidence: Array
-    """NaN where it has none. [n]"""
-
-
-def pure_spots(
-    adata: Any,
-    signatures: Any,
-    *,
-    n_archetypes: int | None = None,
-    n_spots: int | None = None,
-    use_rep: str | None = None,
-    layer: str | None = None,
-    mask_var: str | ArrayLike | None = None,
-    batch_key: str | None = None,
-    key_added: str = "pure",
-    random_state: int = 0,
-) -> None:
-    """Label the spots that are nearly pure, from the marker genes of each type; leave the rest unlabeled.
-
-    As Starfysh does (He et al., 2024), in three steps. Archetypal analysis finds the corners of the cloud of spots in principal components
-    of expression: mixtures of cell types lie inside, pure spots at the corners. Each type gets the archetype whose nearest spots express
-    its markers most, one-to-one, such that the sum of these scores is largest. A spot is labeled with a type if it is among the `n_spots`
-    nearest to the type's archetype (if to those of several types, the nearer one counts) and expresses the markers of this type more than
-    those of the others and more than spots do on average: both kinds of evidence have to agree. A type whose archetype does not express
-    its markers gets no label.
-
-    The confidence of a label is a product of three numbers between 0 and 1,
-
-        share of the archetype in the spot × softmax_t(s_nt) × agreement of the archetype,
-
-    where the first is the weight of the type's archetype in the mixture of archetypes that comes nearest to the spot, the second tells how
-    far the spot's score s_nt for the type stands out among its scores for all types, and the third is the share of the `n_spots` spots
-    nearest to the archetype whose strongest signature is the type's: low where a type is not in the tissue, or its archetype is of
-    something else. It ranks labels, right ones above wrong ones; it is not the probability of being right, which is usually higher.
-
-    Parameters
-    ----------
-    adata
-        With counts, or log-normalized expression.
-    signatures
-        Marker genes: names of types with their genes, or a pandas DataFrame with a column for each type, shorter ones filled up with NaN.
-        Genes are found by their names in `adata.var_names`, with upper and lower case as they are; those not found are listed in a warning.
-    n_archetypes
-        By default one more than types: those that match no type are left alone, and tissue often has a type without a signature.
-    n_spots
-        How many spots nearest each archetype may be labeled. By default such that a fifth of all spots may be, at least 5 of each type.
-    use_rep, layer, mask_var, batch_key
-        Where the expression is, as in `embed`.
-    key_added
-        Begins the names of what is written.
-    random_state
-        Seed of the archetypes.
-
-    Returns
-    -------
-    None
-        but these fields, "pure" standing for `key_added`:
-
-        - `obs["pure_label"]`: the type, categorical, or NaN.
-        - `obs["pure_confidence"]`: between 0 and 1, NaN where there is no label.
-        - `obsm["pure_scores"]`: how strongly a spot expresses the markers of each type, standardized over spots: a data frame. [n, types]
-        - `uns["pure"]`: "params"; "matching", a data frame with the archetype of each type, its score, its agreement and how many spots are
-          labeled; "archetype_scores" [archetypes, types]; "genes", a data frame that says of each gene of each type whether it was used.
-        - `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and `var["highly_variable"]`, where they were made.
-
-    Examples
-    --------
-    >>> import anndata, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> shares = rng.dirichlet([0.3, 0.3], 100)                      # of two types, in 100 spots
-    >>> adata = anndata.AnnData(rng.poisson(shares @ rng.permutation([[20.0] * 5 + [2.0] * 25, [2.0] * 25 + [20.0] * 5])))
-    >>> pure_spots(adata, {"one": ["0", "1", "2"], "other": ["27", "28", "29"]}, n_spots=10)
-    >>> adata.obs["pure_label"].value_counts().to_dict()
-    {'one': 10, 'other': 10}
-    """
-    check_writable(adata)
-    found = find_signatures(signatures, adata.var_names)
-    n_archetypes, n_spots = _check_numbers(n_archetypes, n_spots, adata.n_obs, len(found.types))
-    scores = signature_scores(adata, found, layer=layer)
-    if use_rep is None and layer is None and mask_var is None and "X_pca" in adata.obsm and adata.obsm["X_pca"].shape[1] >= n_archetypes:
-        use_rep = "X_pca"  # however many there are: replacing them would take `embed` by surprise
-    expression = expression_scores(adata, use_rep=use_rep, layer=layer, mask_var=mask_var, batch_key=batch_key)
-    archetypes = find_archetypes(expression, n_archetypes, random_state=random_state)
-    distances = archetypes.distances()
-    near = np.argsort(distances, axis=0, kind="stable")[:n_spots]
-    matching = match_archetypes(scores, near)
-    labels = _label(archetypes.shares, distances, matching, scores, near)
-    parameters = {"n_archetypes": n_archetypes, "n_spots": n_spots, "random_state": random_state}
-    _warn_of_types_without_spots(found.types, labels.types)
-    _write(adata, key_added, found, scores, matching, labels, parameters)
+    """The share of the spots nearest to the type's archetype that express the markers of this type most. [T]"""
 
 
 def match_archetypes(scores: Array, near: NDArray[np.intp]) -> Matching:
-    """One archetype for each type, such that the sum of their scores is largest.
+    """Choose an archetype for each type such that the sum of their scores is largest.
 
     Parameters
     ----------
     scores
-        Of each spot for each type. [n, T]
+        The score of each spot for each type. [n, T]
     near
-        The spots nearest each archetype. [n_spots, K], K ≥ T
+        The spots nearest to each archetype. [n_spots, K], K ≥ T
     """
-    from scipy.optimize import linear_sum_assignment
-
     of_archetypes = scores[near].mean(axis=0)
     types, archetypes = linear_sum_assignment(of_archetypes.T, maximize=True)
     strongest = scores.argmax(axis=1)[near]
     return Matching(archetypes, of_archetypes, (strongest[:, archetypes] == types).mean(axis=0))
 
 
+class Labels(NamedTuple):
+    """The type of each spot, and how certain it is."""
+
+    types: NDArray[np.intp]
+    """The number of its type, −1 where it has none. [n]"""
+    certainty: Array
+    """NaN where it has no type. [n]"""
+
+
 def _label(shares: Array, distances: Array, matching: Matching, scores: Array, near: NDArray[np.intp]) -> Labels:
-    """The nearest archetype's type, for spots that are near one and whose own markers agree."""
+    """Give spots near an archetype its type if their own markers agree."""
     n, n_types = scores.shape
-    # An archetype without the markers of its type is of something else.
+    # An archetype that does not express the markers of its type belongs to something else.
     expressed = matching.scores[matching.archetypes, np.arange(n_types)] > 0
     chosen = np.full((n, n_types), np.inf)
     for t in np.flatnonzero(expressed):
@@ -231,29 +243,11 @@ def _label(shares: Array, distances: Array, matching: Matching, scores: Array, n
     nearest = chosen.argmin(axis=1)
     agrees = (scores.argmax(axis=1) == nearest) & (scores.max(axis=1) > 0)
     labeled = np.flatnonzero(np.isfinite(chosen.min(axis=1)) & agrees)
-    types, confidence = np.full(n, -1), np.full(n, np.nan)
+    types, certainty = np.full(n, -1), np.full(n, np.nan)
     types[labeled] = nearest[labeled]
-    certainty = shares[:, matching.archetypes] * _softmax(scores) * matching.agreement
-    confidence[labeled] = certainty[labeled, nearest[labeled]]
-    return Labels(types, confidence)
-
-
-def _softmax(scores: Array) -> Array:
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-def _check_numbers(n_archetypes: int | None, n_spots: int | None, n: int, n_types: int) -> tuple[int, int]:
-    """How many archetypes, and how many spots nearest each."""
-    if n_spots is not None:
-        check_number("n_spots", n_spots, Integral, at_least=1)
-    if n_archetypes is not None:
-        check_number("n_archetypes", n_archetypes, Integral, at_least=n_types, otherwise=f"for {n_types} types, each with one of its own")
-    n_archetypes = n_types + 1 if n_archetypes is None else n_archetypes
-    if n <= n_archetypes:
-        raise ValueError(f"There are {n} spots and {n_archetypes} archetypes: archetypal analysis needs more spots than archetypes.")
-    n_spots = max(FEWEST_SPOTS, round(LABELED_SHARE * n / n_types)) if n_spots is None else n_spots
-    return n_archetypes, min(n_spots, n)
+    of_types = shares[:, matching.archetypes] * softmax(scores, axis=1) * matching.agreement
+    certainty[labeled] = of_types[labeled, nearest[labeled]]
+    return Labels(types, certainty)
 
 
 def _warn_of_types_without_spots(names: list[str], types: NDArray[np.intp]) -> None:
@@ -272,7 +266,7 @@ def _write(
     pandas = need("pandas")
     names = signatures.types
     adata.obs[f"{key}_label"] = pandas.Categorical.from_codes(labels.types, categories=names)
-    adata.obs[f"{key}_confidence"] = labels.confidence
+    adata.obs[f"{key}_certainty"] = labels.certainty
     adata.obsm[f"{key}_scores"] = pandas.DataFrame(scores, index=adata.obs_names, columns=names)
     rows = [
         (name, gene, used)

@@ -1,4 +1,4 @@
-"""Slices of tissue with known composition: cells drawn after a single-cell reference, mixed in spots by Gaussian process traces."""
+"""Simulate slices of tissue with known composition: cells like those of a reference, mixed in spots by Gaussian process traces."""
 
 from __future__ import annotations
 
@@ -16,45 +16,17 @@ from ._cells import CellSimulator, CellStream, fit_cells
 from ._fields import check_type_names, need
 
 Array = NDArray[np.float64]
-
-
-def grid_coordinates(shape: tuple[int, int]) -> Array:
-    """Where the spots of a grid are, row by row: x to the right, y down. [rows · columns, 2]
-
-    Spots are the centers of squares whose side is one over the longer side of the grid, so that the grid lies in the unit square.
-    """
-    rows, columns = np.indices(shape).reshape(2, -1)
-    return (np.column_stack([columns, rows]) + 0.5) / max(shape)
-
-
-def grid_traces(n_traces: int, shape: tuple[int, int], lengthscale: float, rng: np.random.Generator) -> Array:
-    """Independent draws of a Gaussian process at the spots of a grid. [T, rows · columns]
-
-        k(s, s′) = exp(−‖s − s′‖² / 2ℓ²) = k_y(y, y′) k_x(x, x′)      K = K_y ⊗ K_x      f = vec(R_y E R_xᵀ)
-
-    with R Rᵀ the covariance along one axis and E standard normal: exact, and no matrix is larger than the grid.
-    """
-    noise = rng.standard_normal((n_traces, *shape))
-    root_y, root_x = (_axis_root(n_spots, 1 / max(shape), lengthscale) for n_spots in shape)
-    return (root_y @ noise @ root_x.T).reshape(n_traces, -1)
-
-
-def _axis_root(n_spots: int, spacing: float, lengthscale: float) -> Array:
-    """The symmetric square root of exp(−(i − j)² δ² / 2ℓ²). [n, n]
-
-    Eigenvalues that rounding makes negative are zero: a smooth kernel on a fine grid has no Cholesky factor without jitter.
-    """
-    steps = np.arange(n_spots) * spacing / lengthscale
-    values, vectors = np.linalg.eigh(np.exp(-((steps[:, None] - steps) ** 2) / 2))
-    return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-
+Mask = NDArray[np.bool_]
 
 TYPES = ("B", "CD8 T", "Memory CD4 T", "Naive CD4 T")
 SIZE = 2.0
-"""r of the counts: their variance is λ + λ²/r given how deeply a cell is sequenced."""
+"""r of the counts: given the depth of a cell, their variance is λ + λ²/r."""
 
 DEPTH_SPREAD = 0.3
-"""Standard deviation of the log of a cell's depth. It makes all genes of a cell go together, as in real cells."""
+"""The standard deviation of the logarithm of a cell's depth, which correlates all genes of a cell, as in real cells."""
+
+SPOTS_AT_A_TIME = 5000
+"""The number of spots whose counts by type are held in memory before they are added up."""
 
 
 def simulate_reference(
@@ -66,22 +38,22 @@ def simulate_reference(
     fold_change: float = 6.0,
     random_state: Any = 0,
 ) -> Any:
-    """Single cells of made-up types, for trying things out without any data.
+    """Simulate single cells of made-up types, for trying things out without any data.
 
         x_ig ~ NB(mean d_i λ_g φ_tg, size 2)      log d_i ~ N(0, 0.3²)      log λ_g ~ N(−1, 1)
 
-    where φ_tg is `fold_change` if gene g is a marker of the cell's type t, and one otherwise. The names of types are only names.
+    where φ_tg is `fold_change` if gene g is a marker of the cell's type t, and one otherwise. The names of the types have no meaning.
 
     Parameters
     ----------
     types
-        Their names, without "/", which separates levels in h5ad files.
+        Names of the types, without "/", which separates levels in h5ad files.
     n_cells
-        Cells of each type.
+        The number of cells of each type.
     n_genes
-        Genes, named "gene_0", "gene_1", …
+        The number of genes, which are named "gene_0", "gene_1", …
     n_markers
-        Marker genes of each type, no two types the same. They are made to be seen: log λ_g is at least −1.
+        The number of marker genes of each type; types share none. So that markers can be seen, their log λ_g is at least −1.
     fold_change
         How much more a marker is expressed in its type.
     random_state
@@ -119,12 +91,6 @@ def simulate_reference(
     return adata
 
 
-Mask = NDArray[np.bool_]
-
-SPOTS_AT_A_TIME = 5000
-"""Spots whose counts are held by type before they are added up."""
-
-
 def simulate(
     reference: Any,
     *,
@@ -137,7 +103,7 @@ def simulate(
     mask: Mask | Callable[[Array], Mask] | None = None,
     random_state: Any = 0,
 ) -> Any:
-    """A slice of tissue as a grid of spots whose composition is known: the paper's semi-synthetic study (section 4.1).
+    """Simulate a slice of tissue as a grid of spots with known composition, as in the paper's semi-synthetic study (section 4.1).
 
         f_t ~ GP(0, exp(−‖s − s′‖² / 2ℓ²))          a trace for each type t
         π_t(s) = exp(β f_t(s)) / Σ_u exp(β f_u(s))  proportions of the types at spot s
@@ -145,12 +111,12 @@ def simulate(
         (n_1(s), …, n_T(s)) ~ Multinomial(n(s), π(s))
         counts(s) = Σ_t Σ_{i ≤ n_t(s)} x_ti(s)      x_ti(s) a new cell of type t, as `fit_cells` models it
 
-    The same seed gives the same slice. Spots left out by the mask do not change the composition of the others.
+    The same seed gives the same slice. Leaving out spots with the mask does not change the composition of the others.
 
     Parameters
     ----------
     reference
-        AnnData of single cells with raw counts in `X`; or, to fit it once for several slices, what `fit_cells` returned.
+        AnnData of single cells with raw counts in `X`; or, to fit once for several slices, what `fit_cells` returned.
     label_key
         The column of `obs` with the type of each cell; not used where `reference` comes from `fit_cells`.
     types
@@ -160,9 +126,9 @@ def simulate(
     cells_per_spot
         c, the mean number of cells in a spot.
     lengthscale
-        ℓ, in units of the longer side: how far composition stays alike.
+        ℓ, in units of the longer side: the distance over which composition stays alike.
     sharpness
-        β. With four types, the largest proportion of a spot is 0.52 in the mean for β = 1, and 0.77 for β = 3.
+        β. With four types, the largest proportion of a spot is on average 0.52 for β = 1 and 0.77 for β = 3.
     mask
         Where there is tissue: True or False for each place of the grid [rows, columns], or a function from coordinates [n, 2] to
         those [n]. None means everywhere.
@@ -222,7 +188,7 @@ def _check_parameters(shape: Any, cells_per_spot: Any, lengthscale: Any, sharpne
 
 
 def _tissue(mask: Any, shape: tuple[int, int], coordinates: Array) -> Mask:
-    """Whether there is tissue at each place of the grid. [rows · columns]"""
+    """Return whether there is tissue at each place of the grid. [rows · columns]"""
     if mask is None:
         return np.ones(len(coordinates), dtype=bool)
     tissue = np.asarray(mask(coordinates.copy()) if callable(mask) else mask)
@@ -238,7 +204,7 @@ def _tissue(mask: Any, shape: tuple[int, int], coordinates: Array) -> Mask:
 
 
 def _sum_cells(streams: list[CellStream], n_cells: NDArray[np.int64]) -> csr_matrix:
-    """Counts of the spots, cells of all types added up. [n, T] → [n, p]"""
+    """Return the counts of the spots, summed over cells of all types. [n, T] → [n, p]"""
     blocks = []
     for first in range(0, len(n_cells), SPOTS_AT_A_TIME):
         block = n_cells[first : first + SPOTS_AT_A_TIME]
@@ -270,3 +236,34 @@ def _slice(
     if cells.signatures:
         adata.uns["signatures"] = {name: list(genes) for name, genes in cells.signatures.items()}
     return adata
+
+
+def grid_coordinates(shape: tuple[int, int]) -> Array:
+    """Return the places of the spots of a grid, row by row: x to the right, y down. [rows · columns, 2]
+
+    Spots are the centers of squares whose side is one over the longer side of the grid, so that the grid lies in the unit square.
+    """
+    rows, columns = np.indices(shape).reshape(2, -1)
+    return (np.column_stack([columns, rows]) + 0.5) / max(shape)
+
+
+def grid_traces(n_traces: int, shape: tuple[int, int], lengthscale: float, rng: np.random.Generator) -> Array:
+    """Draw independent functions from a Gaussian process, at the spots of a grid. [T, rows · columns]
+
+        k(s, s′) = exp(−‖s − s′‖² / 2ℓ²) = k_y(y, y′) k_x(x, x′)      K = K_y ⊗ K_x      f = vec(R_y E R_xᵀ)
+
+    with R Rᵀ the covariance along one axis and E standard normal: exact, and no matrix is larger than the grid.
+    """
+    noise = rng.standard_normal((n_traces, *shape))
+    root_y, root_x = (_axis_root(n_spots, 1 / max(shape), lengthscale) for n_spots in shape)
+    return (root_y @ noise @ root_x.T).reshape(n_traces, -1)
+
+
+def _axis_root(n_spots: int, spacing: float, lengthscale: float) -> Array:
+    """Return the symmetric square root of exp(−(i − j)² δ² / 2ℓ²). [n, n]
+
+    Eigenvalues that rounding makes negative are zero: a smooth kernel on a fine grid has no Cholesky factor without jitter.
+    """
+    steps = np.arange(n_spots) * spacing / lengthscale
+    values, vectors = np.linalg.eigh(np.exp(-((steps[:, None] - steps) ** 2) / 2))
+    return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
