@@ -144,7 +144,7 @@ def test_what_does_not_fit_is_said(adata: anndata.AnnData) -> None:
     with pytest.raises(ValueError, match=r"unlabeled='unknow' does not occur in obs\['known'\], which has"):
         composition(adata, "known", unlabeled="unknow")
     adata.obs["few"] = adata.obs["cell_type"].where(~adata.obs["cell_type"].duplicated())
-    with pytest.raises(ValueError, match="max_risk needs several labeled spots of a type"):
+    with pytest.raises(ValueError, match="4 labels are too few to hold some of them out"):
         composition(adata, "few", n_draws=3, max_risk=0.1)
     with pytest.raises(ValueError, match=r"obs\['purity'\] has fractions, such as 0.*measurements, not types"):
         composition(adata, "purity")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedGroupKFold
 
 from .._runtime.progress import announce
 from .._validation import check_number
 from ..downstream._classifier import MarginalizedClassifier
+from ..downstream._distributions import ClassDistribution
+from ..evaluation._held_out import HeldOutClasses, hold_out_classes
 from ..evaluation._selective import risk_controlled_threshold
-from ._embedding import SpotRepresentation, representation
+from ._embedding import representation
 from ._fields import check_anndata, check_writable, column, coordinates, listed, need, slice_codes
 
 Array = NDArray[np.float64]
@@ -92,21 +93,25 @@ def composition(
     (144, np.False_)
     """
     check_number("n_draws", n_draws, Integral, at_least=1)
-    labels = _types_of(adata, label_key, unlabeled)
+    types = _types_of(adata, label_key, unlabeled)
+    known = np.flatnonzero([name is not None for name in types])
     fitted = representation(adata, key=key)
     model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), head, n_draws=n_draws, random_state=random_state)
-    announce(f"{(~_is_missing(labels)).sum()} labeled spots", enabled=verbose)
-    classifier = clone(model).fit(fitted.rows, labels)
+    announce(f"{len(known)} labeled spots", enabled=verbose)
+    classifier = clone(model).fit(fitted.rows, types)
     found = classifier.predict_distribution(fitted.rows)
-    proba, std = found.proba, found.proba_std
     facts: dict[str, Any] = {"label_key": label_key, "key": key, "n_draws": n_draws, "n_labeled": classifier.n_labeled_}
     kept = None
     if max_risk is not None:
         announce("calibrating", enabled=verbose)
-        threshold = _threshold(adata, model, fitted, labels, max_risk, confidence, key)
-        kept = proba.max(axis=1) > threshold
+        groups = _groups(adata, adata.uns[key]["params"])[known]
+        held_out = hold_out_classes(
+            model, fitted.rows[known], types[known].astype(str), groups=groups, n_folds=N_FOLDS, random_state=None, task="calibrating"
+        )
+        threshold = _threshold(held_out, max_risk, confidence)
+        kept = found.certainty > threshold
         facts |= {"max_risk": max_risk, "confidence": confidence, "threshold": threshold}
-    _write(adata, key, classifier.classes_, _categories(adata.obs[label_key], classifier.classes_), proba, std)
+    _write(adata, key, found, _categories(adata.obs[label_key], found.classes))
     adata.obs.drop(columns=[f"{key}_kept"], errors="ignore", inplace=True)
     if kept is not None:
         adata.obs[f"{key}_kept"] = kept
@@ -137,43 +142,17 @@ def _type_name(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.array([label is None for label in labels])
+def _groups(adata: Any, params: Mapping[str, Any]) -> NDArray[np.intp]:
+    """Return which spots are held out together: those of a block, or each spot alone if the places were left out. [n]"""
+    if "spatial_key" not in params:
+        return np.arange(adata.n_obs)
+    return spatial_blocks(adata, spatial_key=params["spatial_key"], batch_key=params.get("batch_key"))
 
 
-def _threshold(
-    adata: Any,
-    model: MarginalizedClassifier,
-    fitted: SpotRepresentation,
-    labels: NDArray[Any],
-    max_risk: float,
-    confidence: float,
-    key: str,
-) -> float:
-    """Return the certainty above which labels are right often enough, from labeled spots that were held out with their whole block."""
-    params = adata.uns[key]["params"]
-    known = np.flatnonzero(~_is_missing(labels))
-    rows, types = fitted.rows[known], labels[known].astype(str)
-    if "spatial_key" in params:
-        groups = spatial_blocks(adata, spatial_key=params["spatial_key"], batch_key=params.get("batch_key"))[known]
-    else:
-        groups = np.arange(len(known))
-    classes = np.unique(types)
-    proba = np.full((len(known), len(classes)), np.nan)
-    n_folds = min(N_FOLDS, len(np.unique(groups)), int(np.unique(types, return_counts=True)[1].max()))
-    if n_folds < 2:
-        raise ValueError("max_risk needs several labeled spots of a type, in at least two places: one to learn from, one to judge by.")
-    with warnings.catch_warnings():
-        # A type with fewer spots than folds is missing from some: its spots then count as errors.
-        warnings.filterwarnings("ignore", "The least populated class")
-        folds = list(StratifiedGroupKFold(n_folds).split(rows, types, groups))
-    for training, held_out in folds:
-        if len(np.unique(types[training])) > 1:
-            classifier = clone(model).fit(rows[training], types[training])
-            proba[held_out] = 0.0
-            proba[np.ix_(held_out, np.searchsorted(classes, classifier.classes_))] = classifier.predict_proba(rows[held_out])
-    judged = ~np.isnan(proba[:, 0])
-    return risk_controlled_threshold(types[judged], proba[judged], max_risk, confidence, labels=classes)
+def _threshold(held_out: HeldOutClasses, max_risk: float, confidence: float) -> float:
+    """Return the certainty above which labels are right often enough, from all held-out spots that a model could judge."""
+    judged = slice(None) if held_out.is_judged is None else held_out.is_judged
+    return risk_controlled_threshold(held_out.y[judged], held_out.proba[judged], max_risk, confidence, labels=held_out.classes)
 
 
 def _categories(values: Any, classes: NDArray[Any]) -> list[str]:
@@ -182,12 +161,12 @@ def _categories(values: Any, classes: NDArray[Any]) -> list[str]:
     return sorted({*classes, *known} - set(NO_TYPE))
 
 
-def _write(adata: Any, key: str, classes: NDArray[Any], categories: list[str], proba: Array, std: Array) -> None:
+def _write(adata: Any, key: str, found: ClassDistribution, categories: list[str]) -> None:
     pandas = need("pandas")
-    adata.obsm[f"{key}_proba"] = pandas.DataFrame(proba, index=adata.obs_names, columns=classes)
-    adata.obsm[f"{key}_proba_std"] = pandas.DataFrame(std, index=adata.obs_names, columns=classes)
-    adata.obs[f"{key}_label"] = pandas.Categorical(classes[proba.argmax(axis=1)], categories=categories)
-    adata.obs[f"{key}_certainty"] = proba.max(axis=1)
+    adata.obsm[f"{key}_proba"] = pandas.DataFrame(found.proba, index=adata.obs_names, columns=found.classes)
+    adata.obsm[f"{key}_proba_std"] = pandas.DataFrame(found.proba_std, index=adata.obs_names, columns=found.classes)
+    adata.obs[f"{key}_label"] = pandas.Categorical(found.predicted, categories=categories)
+    adata.obs[f"{key}_certainty"] = found.certainty
 
 
 def spatial_blocks(adata: Any, n_blocks: int = 25, *, spatial_key: str = "spatial", batch_key: str | None = None) -> NDArray[np.intp]:

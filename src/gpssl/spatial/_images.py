@@ -47,8 +47,8 @@ def image_features(
         With `obsm["spatial"]` [n, 2], and an image and its scale in `uns["spatial"]`, as scanpy and `read_visium` lay them out. Images may
         be gray or have transparency; whole numbers count from 0 to the largest of their type, others from 0 to 1.
     library_id
-        The section's name in `uns["spatial"]`, by default the only one. Slices that were concatenated are refused, because nothing says which
-        spot lies on which image: compute colors before `anndata.concat`, which keeps them.
+        The section's name in `uns["spatial"]`, by default the only one. Slices that were concatenated are refused, because nothing says
+        which spot lies on which image: compute colors before `anndata.concat`, which keeps them.
     resolution
         The name of the image, usually "hires" or "lowres".
     radius
