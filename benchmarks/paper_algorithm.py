@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from gpssl import GPSSL
-from gpssl.core._weights import GaussianWeights
+from gpssl.core._posterior import GaussianWeights
 from gpssl.datasets import quadrant_circles
 
 from .measurement import REPEATS, describe_seconds, in_fresh_process

@@ -20,11 +20,11 @@ from ._runtime.threads import one_blas_thread
 from ._validation import check_number, seed_from, unchanged_on_failure
 from .core._checked_rows import check_inducing_points, check_rows, copy_columns, warn_outside_training
 from .core._checkpoint import Checkpoint
-from .core._features import Features
-from .core._inducing import check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
+from .core._draws import FunctionDraws
+from .core._features import Features, check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
 from .core._moments import Moments, Spectrum, moments_of_rows
 from .core._objective import Objective
-from .core._posterior import FunctionDraws, Posterior
+from .core._posterior import Posterior
 from .data._rows import Rows
 from .inference import METHODS, Inference
 from .kernels._protocol import depends_on_rows, resolve_kernel, takes_missing_cells, takes_vectors

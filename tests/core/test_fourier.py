@@ -21,12 +21,12 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-import gpssl.core._posterior
+import gpssl.core._draws
 from gpssl import GPSSL
 from gpssl._runtime.threads import one_blas_thread
+from gpssl.core import FunctionDraws, Posterior
 from gpssl.core._features import Features
 from gpssl.core._fourier import FourierFeatures, fourier_features
-from gpssl.core._posterior import FunctionDraws, Posterior
 from strings import SharedLetters
 
 Array = NDArray[np.float64]
@@ -187,7 +187,7 @@ def moments_over_paths(posterior: Posterior, known: list[int]) -> tuple[Array, A
 
 @pytest.fixture
 def _few_exact_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(gpssl.core._posterior, "EXACT_ROWS", 3)
+    monkeypatch.setattr(gpssl.core._draws, "EXACT_ROWS", 3)
     with one_blas_thread():  # matrices are small here
         yield
 
@@ -196,7 +196,7 @@ def _few_exact_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("known", [[], [0, 4]], ids=["nothing known", "two rows known"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_moments_over_paths_are_the_posterior_s(kernel: Kernel, known: list[int], circles: Array, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpssl.core._posterior, "N_FREQUENCIES", 128)
+    monkeypatch.setattr(gpssl.core._draws, "N_FREQUENCIES", 128)
     ssl = fitted(kernel, circles)
     exact = exact_covariance(ssl.posterior_, ROWS)
     mean, covariance, error = moments_over_paths(ssl.posterior_, known)
@@ -210,12 +210,12 @@ def test_moments_over_paths_are_the_posterior_s(kernel: Kernel, known: list[int]
 @pytest.mark.usefixtures("_few_exact_rows")
 def test_what_keeps_factors_stable_counts_as_noise_on_the_path(circles: Array, monkeypatch: pytest.MonkeyPatch) -> None:
     """With jitter a million times as large as it ever is, only the known rows themselves have it."""
-    monkeypatch.setattr(gpssl.core._posterior, "N_FREQUENCIES", 128)
+    monkeypatch.setattr(gpssl.core._draws, "N_FREQUENCIES", 128)
 
     def jittered(K: Array, scale: float = 1.0) -> tuple[Array, float]:
         return cholesky(K + 0.2 * scale * np.eye(len(K)), lower=True), 0.2
 
-    monkeypatch.setattr(gpssl.core._posterior, "stable_cholesky", jittered)
+    monkeypatch.setattr(gpssl.core._draws, "stable_cholesky", jittered)
     posterior = fitted(RBF(0.4), circles).posterior_
     factor, jitter = jittered(RBF(0.4)(posterior.features.points))
     posterior = replace(posterior, features=replace(posterior.features, factor=factor, jitter=jitter))
@@ -256,7 +256,7 @@ def test_what_the_inducing_points_leave_open_is_in_the_features_of_thirty_column
 
 def largest_error_of_what_is_left_open(features: Features, X: Array) -> float:
     """Of Var g(x), in units of the prior variance, which is 1."""
-    waves = fourier_features(features.kernel, features.points.mean(axis=0), gpssl.core._posterior.N_FREQUENCIES, np.random.default_rng(0))
+    waves = fourier_features(features.kernel, features.points.mean(axis=0), gpssl.core._draws.N_FREQUENCIES, np.random.default_rng(0))
     assert waves is not None
     whitened = features.whitened(X)
     left_open = waves(X) - whitened.T @ features.whiten(waves(features.points))
@@ -297,7 +297,7 @@ def test_a_row_has_one_value_in_any_batch_split_order_and_copy(kernel: Kernel, n
 def test_batches_of_many_blocks_are_evaluated_as_single_rows_are(
     dtype: Any, tolerance: float, circles: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpssl.core._posterior, "EXACT_ROWS", 3)
+    monkeypatch.setattr(gpssl.core._draws, "EXACT_ROWS", 3)
     rows = np.random.default_rng(0).normal(size=(3000, 2)).astype(dtype)
     functions = fitted(RBF(0.4) + WhiteKernel(0.1), circles).draw_functions(3, random_state=0)
     functions(rows[[2000, 10]])
@@ -308,7 +308,7 @@ def test_batches_of_many_blocks_are_evaluated_as_single_rows_are(
 
 
 def test_rows_are_remembered_until_a_batch_does_not_fit(circles: Array, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpssl.core._posterior, "EXACT_ROWS", 4)
+    monkeypatch.setattr(gpssl.core._draws, "EXACT_ROWS", 4)
     ssl = fitted(RBF(0.4), circles)
     functions, frozen = ssl.draw_functions(5, random_state=0), ssl.draw_functions(5, random_state=0)
     for some in (functions, frozen):

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL
-from gpssl.core._inducing import choose_inducing_points, sample_candidates
+from gpssl.core._features import choose_inducing_points, sample_candidates
 from gpssl.data import SliceableRows
 
 Array = NDArray[np.float64]

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
 
-import gpssl.core._posterior
+import gpssl.core._draws
 from gpssl import GPSSL
 from gpssl.core._checked_rows import rows_in_memory
 from gpssl.inference import Sampling
@@ -110,7 +110,7 @@ class WithoutFourierFeatures(RBF):
 
 
 def test_rows_beyond_the_exact_ones_keep_their_value_mean_and_variance(circles: Array, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpssl.core._posterior, "EXACT_ROWS", 2)
+    monkeypatch.setattr(gpssl.core._draws, "EXACT_ROWS", 2)
     ssl = GPSSL(2, kernel=WithoutFourierFeatures(0.4), random_state=0).fit(circles)
     functions = ssl.draw_functions(20_000)
     values = functions(ROWS)

@@ -14,10 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._runtime.threads import one_blas_thread
 from .._validation import check_number, check_weights, seed_from, unchanged_on_failure
 from ..core._checked_rows import copy_columns, rows_in_memory, warn_outside_training
-from ..core._features import Features
-from ..core._inducing import choose_inducing_points, sample_candidates
-from ..core._posterior import FunctionDraws, Posterior
-from ..core._weights import GaussianWeights
+from ..core._draws import FunctionDraws
+from ..core._features import Features, choose_inducing_points, sample_candidates
+from ..core._posterior import GaussianWeights, Posterior
 from ._kernel_pca import KernelRows
 
 Array = NDArray[np.float64]

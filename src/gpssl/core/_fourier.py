@@ -109,7 +109,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class SpectralDensity:
     """k(x, y) = Σ terms + nugget·[x = y]."""
 
     terms: tuple[Term, ...]
@@ -120,25 +120,25 @@ class Spectrum:
         """k(x, x) without the white noise."""
         return sum(term.variance for term in self.terms)
 
-    def __add__(self, other: Spectrum) -> Spectrum:
-        return Spectrum(self.terms + other.terms, self.nugget + other.nugget)
+    def __add__(self, other: SpectralDensity) -> SpectralDensity:
+        return SpectralDensity(self.terms + other.terms, self.nugget + other.nugget)
 
-    def __mul__(self, other: Spectrum) -> Spectrum:
+    def __mul__(self, other: SpectralDensity) -> SpectralDensity:
         """Each term with each. White noise times anything is white noise: what the product of the diagonals has beyond the terms'."""
         terms = [Term(one.variance * two.variance, one.factors + two.factors) for one in self.terms for two in other.terms]
         nugget = self.nugget * other.variance + self.variance * other.nugget + self.nugget * other.nugget
-        return Spectrum(tuple(terms), nugget)
+        return SpectralDensity(tuple(terms), nugget)
 
 
-def _spectrum(kernel: Kernel) -> Spectrum | None:
+def _spectrum(kernel: Kernel) -> SpectralDensity | None:
     """The kernel multiplied out. By exact type: a subclass may be another function, as scikit-learn's Matern is one of its RBF."""
     kind = type(kernel)
     if kind in RADII:
-        return Spectrum((Term(1.0, (kernel,)),))
+        return SpectralDensity((Term(1.0, (kernel,)),))
     if kind is ConstantKernel:
-        return Spectrum((Term(float(kernel.constant_value)),))
+        return SpectralDensity((Term(float(kernel.constant_value)),))
     if kind is WhiteKernel:
-        return Spectrum((), float(kernel.noise_level))
+        return SpectralDensity((), float(kernel.noise_level))
     if kind in (Sum, Product):
         one, two = _spectrum(kernel.k1), _spectrum(kernel.k2)
         if one is None or two is None:
@@ -147,12 +147,12 @@ def _spectrum(kernel: Kernel) -> Spectrum | None:
     return _power(kernel) if kind is Exponentiation else None
 
 
-def _power(kernel: Exponentiation) -> Spectrum | None:
+def _power(kernel: Exponentiation) -> SpectralDensity | None:
     """A repeated product; only whole powers of a kernel are kernels in general."""
     base, exponent = _spectrum(kernel.kernel), float(kernel.exponent)
     if base is None or not exponent.is_integer() or not 0 <= exponent <= MAX_TERMS or len(base.terms) ** exponent > MAX_TERMS:
         return None
-    return reduce(Spectrum.__mul__, [base] * int(exponent), Spectrum((Term(1.0),)))
+    return reduce(SpectralDensity.__mul__, [base] * int(exponent), SpectralDensity((Term(1.0),)))
 
 
 # Frequencies of a term

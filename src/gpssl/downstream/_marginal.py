@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples, check_c
 from .._runtime.callbacks import CallbackSupport, Task, fitting
 from .._validation import check_number, check_weights, unchanged_on_failure
 from ..core._checked_rows import check_rows_in_memory, copy_columns, rows_in_memory, warn_outside_training
-from ..core._posterior import FunctionDraws
+from ..core._draws import FunctionDraws
 from ..data._arrays import row_blocks
 from ..data._labels import KnownLabels
 from ..data._opening import is_lazy

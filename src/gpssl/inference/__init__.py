@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from .._runtime.callbacks import SILENT, Task
 from ..core._moments import Spectrum
 from ..core._objective import Objective
-from ..core._weights import DrawnWeights, GaussianWeights, PointWeights, Weights
+from ..core._posterior import DrawnWeights, GaussianWeights, PointWeights, Weights
 from ._mode import Mode
 from ._sampling import Sampling
 from ._variational import Variational

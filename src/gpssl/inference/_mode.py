@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from .._runtime.callbacks import SILENT, Task
 from ..core._moments import Spectrum
 from ..core._objective import EPSILON, TARGET, Objective, represented_covariance
-from ..core._weights import PointWeights
+from ..core._posterior import PointWeights
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from .._runtime.progress import Progress
 from .._validation import check_number
 from ..core._moments import Spectrum
 from ..core._objective import Objective, represented_covariance
-from ..core._weights import DrawnWeights
+from ..core._posterior import DrawnWeights
 from ._variational import Variational
 
 Array = NDArray[np.float64]

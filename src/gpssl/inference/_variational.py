@@ -19,7 +19,7 @@ from .._runtime.callbacks import SILENT, Steps, Task
 from .._validation import check_number
 from ..core._moments import Spectrum
 from ..core._objective import TARGET, ExpectedVarianceLoss, Objective, expected_covariance_loss
-from ..core._weights import GaussianWeights
+from ..core._posterior import GaussianWeights
 from ._minimization import POLISHED, Minimization, Minimum, Start
 from ._mode import ADVANTAGE, Arrangement, leading_directions, own_directions, shared_mode, sharing_pays, with_fixed_signs
 

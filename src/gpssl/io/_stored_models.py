@@ -14,11 +14,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..baselines._gp_prior import GPPrior
+from ..core._draws import FunctionDraws, KnownRows
 from ..core._features import Features
 from ..core._moments import Moments, Spectrum
 from ..core._objective import Objective
-from ..core._posterior import FunctionDraws, KnownRows, Posterior
-from ..core._weights import DrawnWeights, GaussianWeights, PointWeights
+from ..core._posterior import DrawnWeights, GaussianWeights, PointWeights, Posterior
 from ..downstream._classifier import MarginalizedClassifier
 from ..downstream._heads import ClassifierClones, RegressorClones
 from ..downstream._laplace import Laplace
