@@ -10,33 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length
 
 LARGEST_TOTAL_WEIGHT = 1e15
-
-
-def check_numeric_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int, kernel: Kernel, sparse: bool = False) -> NDArray[Any]:
-    """Rows of numbers, as scikit-learn checks them; for what is no number, what to do about it. Sparse ones come by rows (CSR)."""
-    accepted = "csr" if sparse else False
-    try:
-        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows, accept_sparse=accepted)
-    except (ValueError, TypeError) as error:
-        if "contains NaN" in str(error):
-            first = str(error).splitlines()[0]
-            raise ValueError(
-                f"{first} The kernel {type(kernel).__name__} needs all cells. For rows with missing cells, pass "
-                "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.for_table(X); or fill them in."
-            ) from error
-        is_no_number = "could not convert" in str(error) or "argument must be" in str(error)
-        if not is_no_number and "promot" not in type(error).__name__.lower():
-            raise
-        kind = type(error) if is_no_number else TypeError
-        raise kind(
-            f"{str(error).rstrip('.')}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with "
-            "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.for_table(X) for a data frame."
-        ) from error
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""GPSSL, the estimator: checks what it is given, puts the parts together, keeps the results."""
+"""GPSSL, the estimator. `fit` is a straight line: rows, kernel and inducing points, features, moments, spectrum, inference, posterior."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import InputTags, Tags
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ._runtime.callbacks import SILENT, CallbackSupport, Task, fitting
 from ._runtime.progress import Progress, announce
 from ._runtime.threads import one_blas_thread
 from ._validation import check_number, seed_from, unchanged_on_failure
-from .core._checked_rows import check_inducing_points, check_rows, copy_columns, warn_outside_training
+from .core._checked_rows import (
+    check_inducing_points,
+    check_kernel,
+    check_rows,
+    copy_columns,
+    kernel_or_default,
+    set_input_tags,
+    warn_outside_training,
+)
 from .core._checkpoint import Checkpoint
 from .core._draws import FunctionDraws
 from .core._features import Features, check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
@@ -26,120 +34,17 @@ from .core._moments import Moments, Spectrum, moments_of_rows
 from .core._objective import Objective
 from .core._posterior import Posterior
 from .data._rows import Rows
-from .inference import METHODS, Inference
-from .kernels._protocol import depends_on_rows, resolve_kernel, takes_missing_cells, takes_vectors
-from .kernels.vectors import NeighborRBF
-
-REFITTABLE = (
-    "n_components",
-    "temperature",
-    "variance_weight",
-    "covariance_weight",
-    "inference",
-    "random_state",
-    "verbose",
-)
-"""What inference alone depends on, so that it can change without the data."""
-
-
-def kernel_of(kernel: Kernel | None) -> Kernel:
-    """The kernel, or the default."""
-    return NeighborRBF() if kernel is None else kernel
-
-
-def describe_rows(tags: InputTags, kernel: Any) -> None:
-    """Which rows an estimator with this kernel takes, also for what is no kernel, which is told the user at `fit`."""
-    tags.two_d_array = takes_vectors(kernel_of(kernel))
-    tags.allow_nan = takes_missing_cells(kernel)
-    tags.sparse = tags.two_d_array and not tags.allow_nan
-
-
-def method_of(inference: str | Inference) -> Inference:
-    """The method of inference, by name or as it is."""
-    return METHODS[inference]() if isinstance(inference, str) else inference
-
-
-def objective_of(estimator: Any, total_weight: float) -> Objective:
-    """The objective with the estimator's weights; the automatic temperature is one over the number of rows."""
-    temperature = 1 / total_weight if isinstance(estimator.temperature, str) else float(estimator.temperature)
-    return Objective(float(estimator.variance_weight), float(estimator.covariance_weight), temperature)
-
-
-def chooses_points(estimator: Any) -> bool:
-    """Whether inducing points are chosen from the rows, rather than given."""
-    return estimator.inducing is None or isinstance(estimator.inducing, Integral | str)
-
-
-def check_first_batch(estimator: Any, n_rows: int | None) -> None:
-    """Enough rows to begin a stream with, unless nothing is to be chosen from them."""
-    chosen_from_rows = chooses_points(estimator) or depends_on_rows(kernel_of(estimator.kernel))
-    if chosen_from_rows and n_rows is not None and n_rows < max(2, estimator.n_components):
-        raise ValueError(
-            f"The first batch chooses lengthscale and inducing points and has n_samples={n_rows}, too few for {estimator.n_components} "
-            "components. Begin with a larger batch, or pass both a concrete kernel and inducing points to the constructor."
-        )
-
-
-def check_spectrum(spectrum: Spectrum, total_weight: float, n_components: int) -> None:
-    """Whether the rows, and what the kernel sees in them, are enough for so many components."""
-    if total_weight < n_components:
-        raise ValueError(
-            f"{total_weight:g} rows cannot show {n_components} uncorrelated dimensions. Give more rows, or lower n_components."
-        )
-    if spectrum.rank < n_components:
-        warnings.warn(
-            f"The kernel sees only {spectrum.rank} direction(s) in these rows, too few for {n_components} uncorrelated "
-            "dimensions. Lower n_components, or choose a kernel that sees more.",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
-def inducing_limits(estimator: Any, n_rows: int | None) -> tuple[int, float]:
-    """How many inducing points at most, and the residual at which to stop before."""
-    if estimator.inducing is None:
-        return int(estimator.max_inducing), float(estimator.residual_tolerance)
-    if not isinstance(estimator.inducing, str):
-        return int(estimator.inducing), 0.0
-    if n_rows is None:
-        raise ValueError('inducing="all" needs to know the number of rows, which these files or partitions do not tell: give a number.')
-    return n_rows, 0.0
-
-
-def check_changes(changes: dict[str, Any]) -> None:
-    """A sentence for what `refit` cannot change."""
-    unknown = sorted(set(changes) - set(REFITTABLE))
-    if unknown:
-        raise ValueError(
-            f"refit cannot change {', '.join(unknown)}: that needs the data again. Use "
-            f"clone(ssl).set_params(...).fit(X) instead, or change one of {', '.join(REFITTABLE)}."
-        )
-
-
-def check_parameters(estimator: BaseEstimator) -> None:
-    """A sentence for the first parameter that has no meaning."""
-    check_number("n_components", estimator.n_components, Integral, at_least=1)
-    check_number("max_inducing", estimator.max_inducing, Integral, at_least=1)
-    check_number("residual_tolerance", estimator.residual_tolerance, Real, at_least=0)
-    check_number("variance_weight", estimator.variance_weight, Real, at_least=0)
-    check_number("covariance_weight", estimator.covariance_weight, Real, at_least=0)
-    if not isinstance(estimator.temperature, str) or estimator.temperature != "auto":
-        check_number("temperature", estimator.temperature, Real, above=0, otherwise='or "auto"')
-    if isinstance(estimator.inducing, Real):
-        check_number("inducing", estimator.inducing, Integral, at_least=1)
-    elif isinstance(estimator.inducing, str) and estimator.inducing != "all":
-        raise ValueError(f'inducing must be None, a whole number, "all" or rows, got {estimator.inducing!r}.')
-    known = estimator.inference in METHODS if isinstance(estimator.inference, str) else hasattr(estimator.inference, "infer")
-    if not known or isinstance(estimator.inference, type):
-        raise ValueError(f"inference must be one of {', '.join(METHODS)} or an object of gpssl.inference, got {estimator.inference!r}.")
-    if not isinstance(kernel_of(estimator.kernel), Kernel):
-        raise TypeError(f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {estimator.kernel!r}.")
-
+from .inference import Inference
+from .inference._methods import inference_method
+from .kernels._protocol import depends_on_rows, resolve_kernel
 
 Array = NDArray[np.float64]
 
-PORTIONS = 100
-"""Into which a pass over many rows is divided for callbacks."""
+REFITTABLE = ("n_components", "temperature", "variance_weight", "covariance_weight", "inference", "random_state", "verbose")
+"""Parameters that only inference depends on, so that `refit` can change them without the data."""
+
+REPORTED_STEPS = 100
+"""Steps of which callbacks hear, at most, during a pass over many rows."""
 
 
 class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -253,13 +158,16 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         pass over files leaves its moments there as it goes; after an interruption, the same call goes on from them. Callbacks of
         scikit-learn hear of the choice of inducing points, the pass over the rows and the steps of inference, which they can stop.
         """
-        check_parameters(self)
+        self._check_parameters()
         with fitting(self, 3, X, y, sample_weight) as task, unchanged_on_failure(self):
             rows = self._check_rows(X, reset=True, min_rows=2, sample_weight=sample_weight)
             kept = None if checkpoint is None else Checkpoint(checkpoint, rows)
+            resumed_seed = kept.seed if kept and self.random_state is None else None
+            self._seed = seed_from(self.random_state) if resumed_seed is None else resumed_seed
             with task.subtask("inducing points"):
-                self._choose_features(rows, seed=kept.seed if kept and self.random_state is None else None)
-            self.moments_ = self._moments(rows, kept, task)
+                self.kernel_ = self._resolve_kernel(rows)
+                self._build_features(self._inducing_points(rows))
+            self.moments_ = self._sum_moments(rows, kept, task)
             self._forget_posterior()
             self._infer(task)
             if kept:
@@ -272,14 +180,16 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         The first call chooses kernel and inducing points from its rows, unless they are given. The posterior is
         computed when it is next asked for, so feeding many small batches costs no more than one large one.
         """
-        check_parameters(self)
+        self._check_parameters()
         first = not hasattr(self, "moments_")
         with unchanged_on_failure(self):
             rows = self._check_rows(X, reset=first, sample_weight=sample_weight)
             if first:
-                check_first_batch(self, rows.n_rows)
-                self._choose_features(rows)
-            moments = self._moments(rows)
+                self._check_first_rows(rows.n_rows)
+                self._seed = seed_from(self.random_state)
+                self.kernel_ = self._resolve_kernel(rows)
+                self._build_features(self._inducing_points(rows))
+            moments = self._sum_moments(rows)
             self.moments_ = moments if first else self.moments_ + moments
             self._forget_posterior()
         return self
@@ -291,9 +201,14 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         `moments` replaces the stored moments, for example by their sum with another site's. This estimator stays as it is.
         """
         check_is_fitted(self, "moments_")
-        check_changes(changes)
+        unknown = sorted(set(changes) - set(REFITTABLE))
+        if unknown:
+            raise ValueError(
+                f"refit cannot change {', '.join(unknown)}: that needs the data again. Use "
+                f"clone(ssl).set_params(...).fit(X) instead, or change one of {', '.join(REFITTABLE)}."
+            )
         other = clone(self).set_params(**changes)
-        check_parameters(other)
+        other._check_parameters()
         copy_columns(self, other)
         for name in ("kernel_", "features_", "moments_", "_seed", "_nugget"):
             setattr(other, name, getattr(self, name))
@@ -357,7 +272,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         it is −E[ℓ].
         """
         posterior = self._posterior_for_use()
-        moments = self._moments(self._check_new_rows(X))
+        moments = self._sum_moments(self._check_new_rows(X))
         if moments.weight < 2:
             raise ValueError("score needs at least 2 rows: it measures their covariance.")
         covariance, residual = moments.covariance(self.features_)
@@ -389,8 +304,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     @property
     def residual_(self) -> float:
         """Fraction of the prior variance that the inducing points leave open."""
-        self.posterior_  # noqa: B018  (computes the spectrum, which knows it)
-        return self._spectrum.residual * self.moments_.weight / self.moments_.diagonal
+        return self._find_spectrum().residual * self.moments_.weight / self.moments_.diagonal
 
     @property
     def temperature_(self) -> float:
@@ -401,8 +315,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     @property
     def eigenvalues_(self) -> Array:
         """Spectrum of the feature covariance."""
-        self.posterior_  # noqa: B018  (computes the spectrum with it)
-        return self._spectrum.eigenvalues
+        return self._find_spectrum().eigenvalues
 
     @property
     def _n_features_out(self) -> int:
@@ -410,48 +323,67 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     # Steps of fitting
 
-    def _choose_features(self, rows: Rows, seed: int | None = None) -> None:
-        self._seed = seed_from(self.random_state) if seed is None else seed
-        if chooses_points(self):  # the largest sample first: smaller ones, for the kernel, are its beginning
-            rows.sample(n_candidates(inducing_limits(self, rows.n_rows)[0]), self._seed)
-        self.kernel_ = resolve_kernel(kernel_of(self.kernel), rows, self._seed)
-        points = self._inducing_points(rows)
-        with one_blas_thread():
-            self.features_ = Features.build(self.kernel_, points)
-            self._nugget = float(nugget_of_rows(self.kernel_, points).mean())
-        announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
+    def _resolve_kernel(self, rows: Rows) -> Kernel:
+        """Return the concrete kernel for these rows."""
+        if self._chooses_points:  # the largest sample first: smaller ones, for the kernel, are its beginning
+            rows.sample(n_candidates(self._inducing_limits(rows.n_rows)[0]), self._seed)
+        return resolve_kernel(kernel_or_default(self.kernel), rows, self._seed)
+
+    @property
+    def _chooses_points(self) -> bool:
+        """Whether inducing points are chosen from the rows, rather than given."""
+        return self.inducing is None or isinstance(self.inducing, Integral | str)
+
+    def _inducing_limits(self, n_rows: int | None) -> tuple[int, float]:
+        """Return the largest number of inducing points, and the residual that makes fewer of them enough."""
+        if self.inducing is None:
+            return int(self.max_inducing), float(self.residual_tolerance)
+        if not isinstance(self.inducing, str):
+            return int(self.inducing), 0.0
+        if n_rows is None:
+            raise ValueError('inducing="all" needs the number of rows, which these files or partitions do not tell: give a number.')
+        return n_rows, 0.0
 
     def _inducing_points(self, rows: Rows) -> NDArray[Any]:
-        if not chooses_points(self):
-            return check_inducing_points(self.inducing, rows.n_columns, kernel_of(self.kernel))
-        n_points, tolerance = inducing_limits(self, rows.n_rows)
+        if not self._chooses_points:
+            return check_inducing_points(self.inducing, rows.n_columns, kernel_or_default(self.kernel))
+        n_points, tolerance = self._inducing_limits(rows.n_rows)
         candidates = sample_candidates(self.kernel_, rows, n_points, self._seed)
         with one_blas_thread():
             chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
         return candidates.rows[chosen]
 
-    def _moments(self, rows: Rows, checkpoint: Checkpoint | None = None, task: Task = SILENT) -> Moments:
+    def _build_features(self, points: NDArray[Any]) -> None:
+        with one_blas_thread():
+            self.features_ = Features.build(self.kernel_, points)
+            self._nugget = float(nugget_of_rows(self.kernel_, points).mean())
+        announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
+
+    def _sum_moments(self, rows: Rows, checkpoint: Checkpoint | None = None, task: Task = SILENT) -> Moments:
         if checkpoint:
             checkpoint.start(self._seed, self.features_.fingerprint)
-        with task.steps("moments", "portion", rows.n_rows, at_most=PORTIONS) as steps:
+        with task.steps("moments", "rows", rows.n_rows, at_most=REPORTED_STEPS) as steps:
             progress = Progress("moments", rows.n_rows, enabled=bool(self.verbose), listener=steps.listener)
             return moments_of_rows(self.features_, rows, progress=progress, keeper=checkpoint)
 
     def _infer(self, task: Task = SILENT) -> None:
+        """Find the spectrum of the moments, infer the weights along its directions, and keep the posterior."""
+        n_rows, n_components = self.moments_.weight, int(self.n_components)
         with one_blas_thread():
-            check_spectrum(self._find_spectrum(), self.moments_.weight, self.n_components)
-            self._fitted_objective = objective_of(self, self.moments_.weight)
-            weights, self.objective_, self.report_ = method_of(self.inference).infer(
-                self._spectrum, self._fitted_objective, int(self.n_components), self._seed, verbose=bool(self.verbose), task=task
+            spectrum = self._find_spectrum()
+            _check_enough_directions(n_components, n_rows, spectrum.rank)
+            temperature = 1 / n_rows if isinstance(self.temperature, str) else float(self.temperature)
+            self._fitted_objective = Objective(float(self.variance_weight), float(self.covariance_weight), temperature)
+            weights, self.objective_, self.report_ = inference_method(self.inference).infer(
+                spectrum, self._fitted_objective, n_components, self._seed, verbose=bool(self.verbose), task=task
             )
-        basis = self._spectrum.basis[:, : weights.mean.shape[1]]
-        self._posterior = Posterior(self.features_, basis, weights)
-        own = self._nugget * self.moments_.weight / self.moments_.diagonal
+        self._posterior = Posterior(self.features_, spectrum.basis[:, : weights.mean.shape[1]], weights)
+        own = self._nugget * n_rows / self.moments_.diagonal
         check_residual(self.residual_, own, float(self.residual_tolerance), self.features_.n_points)
         announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
 
     def _find_spectrum(self) -> Spectrum:
-        """The spectrum of the moments, which all refits share."""
+        """Return the spectrum of the moments, which all refits share."""
         if not hasattr(self, "_spectrum"):
             with one_blas_thread():
                 self._spectrum = Spectrum.of(self.moments_, self.features_)
@@ -467,17 +399,55 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     # Checks
 
+    def _check_parameters(self) -> None:
+        """Raise ValueError or TypeError for the first parameter that has no meaning."""
+        check_number("n_components", self.n_components, Integral, at_least=1)
+        check_number("max_inducing", self.max_inducing, Integral, at_least=1)
+        check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)
+        check_number("variance_weight", self.variance_weight, Real, at_least=0)
+        check_number("covariance_weight", self.covariance_weight, Real, at_least=0)
+        if not isinstance(self.temperature, str) or self.temperature != "auto":
+            check_number("temperature", self.temperature, Real, above=0, otherwise='or "auto"')
+        if isinstance(self.inducing, Real):
+            check_number("inducing", self.inducing, Integral, at_least=1)
+        elif isinstance(self.inducing, str) and self.inducing != "all":
+            raise ValueError(f'inducing must be None, a whole number, "all" or rows, got {self.inducing!r}.')
+        inference_method(self.inference)
+        check_kernel(self.kernel)
+
+    def _check_first_rows(self, n_rows: int | None) -> None:
+        """Raise ValueError where kernel or inducing points are chosen from these rows, and these are too few for that."""
+        chosen_from_rows = self._chooses_points or depends_on_rows(kernel_or_default(self.kernel))
+        if chosen_from_rows and n_rows is not None and n_rows < max(2, self.n_components):
+            raise ValueError(
+                f"The first batch chooses lengthscale and inducing points and has n_samples={n_rows}, too few for {self.n_components} "
+                "components. Begin with a larger batch, or pass both a concrete kernel and inducing points to the constructor."
+            )
+
+    def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1, sample_weight: Any = None) -> Rows:
+        kernel = kernel_or_default(self.kernel) if reset else self.kernel_
+        return check_rows(self, X, kernel, sample_weight=sample_weight, reset=reset, min_rows=min_rows)
+
     def _check_new_rows(self, X: Any) -> Rows:
         rows = self._check_rows(X, reset=False)
         warn_outside_training(self, X)
         return rows
 
-    def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1, sample_weight: Any = None) -> Rows:
-        kernel = kernel_of(self.kernel) if reset else self.kernel_
-        return check_rows(self, X, kernel, sample_weight=sample_weight, reset=reset, min_rows=min_rows)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        describe_rows(tags.input_tags, self.kernel)
+        set_input_tags(tags.input_tags, self.kernel)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _check_enough_directions(n_components: int, n_rows: float, rank: int) -> None:
+    """Raise ValueError where the rows are fewer than the components, and warn where the directions that the kernel sees are."""
+    if n_rows < n_components:
+        raise ValueError(f"{n_rows:g} rows cannot show {n_components} uncorrelated dimensions. Give more rows, or lower n_components.")
+    if rank < n_components:
+        warnings.warn(
+            f"The kernel sees only {rank} direction(s) in these rows, too few for {n_components} uncorrelated "
+            "dimensions. Lower n_components, or choose a kernel that sees more.",
+            UserWarning,
+            stacklevel=4,
+        )

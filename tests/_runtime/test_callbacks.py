@@ -85,9 +85,9 @@ def test_tasks_of_a_fit_in_order(breast_cancer: Array) -> None:
     ssl = GPSSL(2, random_state=0).set_callbacks(listener).fit(breast_cancer, sample_weight=weight)
     assert listener.heard[:2] == [("setup", "fit"), ("begin", "fit")]
     assert listener.heard[-2:] == [("end", "fit"), ("teardown", "fit")]
-    assert listener.tasks == ["inducing points", "portion", "moments", "iteration", "variational inference", "fit"]
+    assert listener.tasks == ["inducing points", "rows", "moments", "iteration", "variational inference", "fit"]
     assert listener.open == []
-    assert listener.count("portion") == 100
+    assert listener.count("rows") == 100
     # As in scikit-learn, the last iteration to begin is the one that was not needed.
     assert listener.count("iteration") >= ssl.report_.n_iterations + 1
     at_end = listener.seen["fit"]
@@ -141,7 +141,7 @@ def test_descent_stops_when_asked(breast_cancer: Array) -> None:
 @needs_protocol
 def test_the_pass_over_the_rows_goes_on_to_the_end_whatever_is_asked(breast_cancer: Array) -> None:
     """Moments of some of the rows would be a model of some of the rows."""
-    ssl = GPSSL(2, random_state=0).set_callbacks(Listener(stop_at="portion")).fit(breast_cancer)
+    ssl = GPSSL(2, random_state=0).set_callbacks(Listener(stop_at="rows")).fit(breast_cancer)
     assert ssl.moments_.weight == len(breast_cancer)
 
 
@@ -157,9 +157,9 @@ def test_rows_in_files(name: str, tmp_path: Path) -> None:
     frame.to_parquet(path) if name == "parquet" else frame.to_csv(path, index=False)
     listener = Listener()
     row_files.model().set_callbacks(listener).fit(path)
-    expected = 100 if name == "parquet" else listener.count("portion")
+    expected = 100 if name == "parquet" else listener.count("rows")
     assert listener.seen["moments"]["context"].max_subtasks == (100 if name == "parquet" else None)
-    assert listener.count("portion") == expected > len(frame) / 300
+    assert listener.count("rows") == expected > len(frame) / 300
 
 
 @needs_protocol
@@ -167,7 +167,7 @@ def test_chunks_of_dask(reference: GPSSL) -> None:
     array = pytest.importorskip("dask.array")
     listener = Listener()
     ssl = row_files.model().set_callbacks(listener).fit(array.from_array(row_files.X, chunks=(200, -1)))
-    assert listener.count("portion") == 100
+    assert listener.count("rows") == 100
     np.testing.assert_allclose(ssl.transform(row_files.X), reference.transform(row_files.X), atol=1e-8)
 
 
@@ -219,7 +219,7 @@ def test_classifier_has_two_tasks_and_the_representation_s_are_the_first_one_s(f
     models = [MarginalizedClassifier(GPSSL(2), random_state=0).set_callbacks(listener).fit(X, few) for listener in (alone, both)]
     assert alone.tasks == ["representation", "heads", "fit"]
     assert alone.seen["fit"]["y"] is few
-    assert both.tasks == ["inducing points", "portion", "moments", "iteration", "variational inference", "fit", "heads"]
+    assert both.tasks == ["inducing points", "rows", "moments", "iteration", "variational inference", "fit", "heads"]
     assert both.count("fit") == 2
     assert both.open == alone.open == []
     plain = MarginalizedClassifier(GPSSL(2), random_state=0).fit(X, few)

@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.threads import one_blas_thread
 from .._validation import check_number, seed_from, unchanged_on_failure
-from ..core._checked_rows import check_rows_in_memory, rows_in_memory
+from ..core._checked_rows import check_kernel, check_rows_in_memory, rows_in_memory, set_input_tags
 from ..data._arrays import in_double_precision
 from ..data._encoding import header_of
-from ..estimator import describe_rows, kernel_of
 from ..kernels._protocol import check_finite_kernel, resolve_kernel
 
 
@@ -29,10 +28,7 @@ class KernelRows(BaseEstimator):
     kernel_: Kernel
 
     def _check_kernel(self) -> Kernel:
-        kernel = kernel_of(self.kernel)
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {self.kernel!r}.")
-        return kernel
+        return check_kernel(self.kernel)
 
     def _resolve_kernel(self, X: Any, rows: NDArray[Any], weight: NDArray[np.float64], seed: int) -> Kernel:
         """The concrete kernel: lengthscales and the like come from all rows, which are X as `_check_rows` has returned it."""
@@ -46,7 +42,7 @@ class KernelRows(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        describe_rows(tags.input_tags, self.kernel)
+        set_input_tags(tags.input_tags, self.kernel)
         tags.input_tags.sparse = False
         return tags
 

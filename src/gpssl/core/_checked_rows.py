@@ -1,4 +1,7 @@
-"""What the user gave as X, checked and opened: rows that suit the kernel, in memory or not."""
+"""Check the rows that a user gives: do they suit the kernel, and do they have the columns of the training rows?
+
+The result of a check is `gpssl.data.Rows`. Whoever gets rows in this form does not check them again.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import InputTags
 from sklearn.utils.validation import check_array, validate_data
 
-from .._validation import check_numeric_rows, check_weights
+from .._validation import check_weights
 from ..data._arrays import as_object_rows
 from ..data._encoding import header_of
 from ..data._opening import is_lazy, open_rows
 from ..data._rows import Rows
 from ..data._sliceable import SliceableRows
-from ..kernels._protocol import check_what_kernels_take, preparing_kernel, takes_tables
+from ..kernels._protocol import check_what_kernels_take, preparing_kernel, takes_missing_cells, takes_tables, takes_vectors
+from ..kernels.vectors import NeighborRBF
+
+COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "card_")
+"""What a fitted model keeps about the columns of its rows: number, names and, if it was read from a file, ranges."""
+
+
+# The kernel decides what a row is
+
+
+def kernel_or_default(kernel: Kernel | None) -> Kernel:
+    """Return the kernel, or the default one for None."""
+    return NeighborRBF() if kernel is None else kernel
+
+
+def check_kernel(kernel: Any) -> Kernel:
+    """Return the kernel, or the default one for None. Raise TypeError where it is no kernel."""
+    checked = kernel_or_default(kernel)
+    if not isinstance(checked, Kernel):
+        raise TypeError(f"kernel must be a kernel object such as sklearn.gaussian_process.kernels.RBF(), got {kernel!r}.")
+    return checked
+
+
+def set_input_tags(tags: InputTags, kernel: Any) -> None:
+    """Set the input tags from the kernel. `fit` reports an invalid kernel."""
+    tags.two_d_array = takes_vectors(kernel_or_default(kernel))
+    tags.allow_nan = takes_missing_cells(kernel)
+    tags.sparse = tags.two_d_array and not tags.allow_nan
+
+
+# Rows
 
 
 def check_rows(estimator: Any, X: Any, kernel: Kernel, *, sample_weight: Any = None, reset: bool, min_rows: int = 1) -> Rows:
@@ -25,29 +59,21 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, sample_weight: Any = N
     """
     if not reset and sample_weight is None and isinstance(X, SliceableRows) and X.checked:
         return X
-    if is_lazy(X) and _reads_parts_of(kernel, X):
+    if _comes_in_parts(X) and _reads_parts_of(kernel, X):
         return _check_lazy_rows(estimator, X, sample_weight, reset=reset, min_rows=min_rows)
     checked = check_rows_in_memory(estimator, X, kernel, reset=reset, min_rows=min_rows, sparse=True)
-    return rows_in_memory(checked, check_weights(sample_weight, checked.shape[0]), header_of(X))
-
-
-def _reads_parts_of(kernel: Kernel, X: Any) -> bool:
-    """Whether the kernel works on rows that are read part by part: vectors, or tables that come encoded."""
-    if not (isinstance(X, Rows) and X.are_encoded):
-        return kernel.requires_vector_input and preparing_kernel(kernel) is None
-    if not takes_tables(kernel):
-        raise TypeError(f"These rows are a table with columns of several kinds, and {kernel} is not made for one: use for_table(...).")
-    return True
+    header = None if isinstance(X, np.ndarray) else header_of(X)
+    return rows_in_memory(checked, check_weights(sample_weight, checked.shape[0]), header)
 
 
 def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool, min_rows: int = 1, sparse: bool = False) -> NDArray[Any]:
-    """An array of numbers where the kernel works on vectors, else of objects; a sparse matrix by rows where that is allowed."""
+    """Return an array of numbers where the kernel works on vectors, else of objects. Sparse rows, where allowed, come as CSR."""
     if not reset and isinstance(X, SliceableRows) and X.checked:
         return X.X
     preparing = preparing_kernel(kernel)
     if preparing is None and kernel.requires_vector_input:
-        return check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
-    if is_lazy(X) and not isinstance(X, np.memmap | str):
+        return _check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
+    if _comes_in_parts(X) and not isinstance(X, np.memmap | str):
         name = type(preparing or kernel).__name__
         raise TypeError(f"{name} needs rows in memory, in a list, an array or a data frame; got {type(X).__name__}: read them first.")
     rows = as_object_rows(X) if preparing is None else preparing.prepare(X)
@@ -60,14 +86,50 @@ def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool,
 
 
 def rows_in_memory(X: Any, sample_weight: NDArray[np.float64] | None = None, header: Any = None) -> SliceableRows:
-    """Rows that need no further check. `header` has the names and types of their columns, if they came as a data frame."""
+    """Return rows that need no further check. `header` has the names and types of the columns of a data frame."""
     rows = SliceableRows(X, sample_weight, checked=True)
     rows.header = header
     return rows
 
 
+def _comes_in_parts(X: Any) -> bool:
+    """Whether X is read part by part, which an array in memory is not."""
+    return isinstance(X, np.memmap) or (not isinstance(X, np.ndarray) and is_lazy(X))
+
+
+def _reads_parts_of(kernel: Kernel, X: Any) -> bool:
+    """Whether the kernel works on rows that are read part by part: vectors, or tables that come encoded."""
+    if not (isinstance(X, Rows) and X.are_encoded):
+        return kernel.requires_vector_input and preparing_kernel(kernel) is None
+    if not takes_tables(kernel):
+        raise TypeError(f"These rows are a table with columns of several kinds, and {kernel} is not made for one: use for_table(...).")
+    return True
+
+
+def _check_numeric_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int, kernel: Kernel, sparse: bool) -> NDArray[Any]:
+    """Check rows of numbers as scikit-learn does; where there is text or a missing cell, say which kernels take it."""
+    accepted = "csr" if sparse else False
+    try:
+        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows, accept_sparse=accepted)
+    except (ValueError, TypeError) as error:
+        if "contains NaN" in str(error):
+            first = str(error).splitlines()[0]
+            raise ValueError(
+                f"{first} The kernel {type(kernel).__name__} needs all cells. For rows with missing cells, pass "
+                "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.tables(X); or fill them in."
+            ) from error
+        is_no_number = "could not convert" in str(error) or "argument must be" in str(error)
+        if not is_no_number and "promot" not in type(error).__name__.lower():
+            raise
+        kind = type(error) if is_no_number else TypeError
+        raise kind(
+            f"{str(error).rstrip('.')}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with "
+            "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.tables(X) for a data frame."
+        ) from error
+
+
 def _check_lazy_rows(estimator: Any, X: Any, sample_weight: Any, *, reset: bool, min_rows: int) -> Rows:
-    """Columns now, values when they are read."""
+    """Open rows that are read part by part. Their columns are checked now, their values as they are read."""
     rows = open_rows(X)
     validate_data(estimator, _empty_table(rows), reset=reset, skip_check_array=True)
     if rows.n_rows is not None and rows.n_rows < min_rows:
@@ -81,7 +143,7 @@ def _check_lazy_rows(estimator: Any, X: Any, sample_weight: Any, *, reset: bool,
 
 
 def _empty_table(rows: Rows) -> Any:
-    """No rows, and the columns of these: what scikit-learn compares between fit and transform."""
+    """Return a table with these columns and without rows, for scikit-learn to compare between fit and transform."""
     empty = np.empty((0, rows.n_columns))
     if rows.names is None:
         return empty
@@ -91,23 +153,17 @@ def _empty_table(rows: Rows) -> Any:
 
 
 def check_inducing_points(points: Any, n_columns: int, kernel: Kernel) -> NDArray[Any]:
-    """Inducing points may come as an array where the training rows come as a data frame: only their shape is compared."""
+    """Return inducing points as an array. They may come as one where the training rows are a data frame: only their shape is compared."""
     preparing = preparing_kernel(kernel)
-    if preparing is not None:
-        prepared = preparing.prepare(points)
-        if prepared.ndim == 2 and prepared.shape[1] != n_columns:
-            raise ValueError(f"The inducing points have {prepared.shape[1]} columns, the rows have {n_columns} features.")
-        return prepared
-    if not kernel.requires_vector_input:
+    if preparing is None and not kernel.requires_vector_input:
         return as_object_rows(points)
-    checked = check_array(points, dtype=np.float64)
-    if checked.shape[1] != n_columns:
+    checked = check_array(points, dtype=np.float64) if preparing is None else preparing.prepare(points)
+    if checked.ndim == 2 and checked.shape[1] != n_columns:
         raise ValueError(f"The inducing points have {checked.shape[1]} columns, the rows have {n_columns} features.")
     return checked
 
 
-COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "card_")
-"""What a fitted model keeps about the columns of its rows: number, names and, if it was read from a file, ranges."""
+# The columns of the training rows
 
 
 def copy_columns(source: Any, target: Any) -> None:

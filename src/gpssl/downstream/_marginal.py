@@ -160,7 +160,8 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         X = in_memory(X)
         kernel = self._kernel_of_rows()
         if kernel is None:
-            warn_outside_training(self, X)
+            if not hasattr(self.representation_, "card_"):  # with which it warns by itself
+                warn_outside_training(self, X)
             n_rows = _num_samples(X)
             for block in row_blocks(n_rows, PREDICTION_ROWS) if n_rows > PREDICTION_ROWS else [None]:
                 yield self._represent(X if block is None else _safe_indexing(X, block))

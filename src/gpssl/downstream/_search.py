@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.callbacks import CallbackSupport, fitting
 from .._validation import check_number, unchanged_on_failure
+from ..core._checked_rows import kernel_or_default
 from ..data._labels import KnownLabels, find_class_labels, find_targets
-from ..estimator import GPSSL, REFITTABLE, kernel_of
+from ..estimator import GPSSL, REFITTABLE
 from ..kernels.vectors import NeighborRBF
 from ._classifier import MarginalizedClassifier
 from ._distributions import ClassDistribution, NumberDistribution, Uncertainty
@@ -241,7 +242,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
 
 def default_grid(representation: GPSSL) -> dict[str, list[Any]]:
     """The paper's neighborhoods for tables, if lengthscales come from neighborhoods, and temperatures from 1/N to 1."""
-    kernel = kernel_of(representation.kernel)
+    kernel = kernel_or_default(representation.kernel)
     kernels = [clone(kernel).set_params(neighborhood=size) for size in NEIGHBORHOODS] if isinstance(kernel, NeighborRBF) else [kernel]
     return {"kernel": kernels, "temperature": list(TEMPERATURES)}
 

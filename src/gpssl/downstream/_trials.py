@@ -18,8 +18,9 @@ from sklearn.utils.validation import _check_method_params
 
 from .._runtime.progress import Progress
 from ..data._labels import KnownLabels
-from ..estimator import GPSSL, method_of
+from ..estimator import GPSSL
 from ..evaluation._calibration import log_density
+from ..inference._methods import inference_method
 from ..inference._variational import Variational
 from ._marginal import SharedParams
 
@@ -109,7 +110,7 @@ class Trials:
     def _score_one(self, candidate: Candidate, *, precise: bool) -> list[float]:
         params = dict(candidate.other_params)
         base = self._base(candidate.kernel_params)
-        method = method_of(params.get("inference", base.inference))
+        method = inference_method(params.get("inference", base.inference))
         if isinstance(method, Variational) and not precise:
             params["inference"] = clone(method).set_params(precise=False, n_draws=min(ROUGH_DRAWS, method.n_draws))
         model = clone(self.estimator).set_params(representation=FrozenEstimator(base.refit(**params)))

@@ -152,7 +152,9 @@ def attach_card(card: ModelCard, model: Any) -> None:
     model.card_ = card
     if isinstance(model, MarginalizedClassifier | MarginalizedRegressor):
         frozen = isinstance(model.representation_, FrozenEstimator)
-        (model.representation_.estimator if frozen else model.representation_).card_ = card
+        representation = model.representation_.estimator if frozen else model.representation_
+        if isinstance(representation, GPSSL | GPPrior):
+            representation.card_ = card
         if model.n_draws is not None:
             model.functions_.card_ = card
 
