@@ -47,3 +47,25 @@ def written(frame: pd.DataFrame, path: Path, **options: Any) -> Path:
 def json_lines(path: Path) -> pd.DataFrame:
     """Values as JSON has them: pandas would turn whole numbers into others."""
     return pd.DataFrame([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()], dtype=object)
+
+
+N_ROWS = 3000
+
+
+def mixed_frame(n_rows: int = N_ROWS) -> pd.DataFrame:
+    """Columns of all kinds, with gaps, a counter and a target."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n_rows).round(4),
+            "amount": rng.lognormal(2, 3, n_rows).round(2),
+            "color": rng.choice(["red", "green", "blue"], n_rows),
+            "flag": rng.choice(["yes", "no"], n_rows),
+            "day": np.datetime64("2020-01-01", "us") + rng.integers(0, 900, n_rows).astype("m8[D]"),
+            "id": rng.permutation(n_rows),
+            "y": rng.normal(size=n_rows).round(3),
+        }
+    )
+    frame.loc[rng.random(n_rows) < 0.1, "x"] = np.nan
+    frame.loc[rng.random(n_rows) < 0.1, "color"] = None
+    return frame

@@ -44,13 +44,13 @@ ORDER = [
 IMPORT_WHEN_USED = (
     *("_perceptron", "_networks", "_vicreg", "_scarf", "_simvae"),  # PyTorch
     "adapters",  # PyTorch and GPyTorch
-    *("_dask", "_table_files", "_checked_rows"),  # Dask, pyarrow, pandas
+    *("_dask", "_errors", "_table_files", "_checked_rows"),  # Dask, pyarrow, pandas
     *("graphs", "_stored_kernels", "datasets"),  # pandas, NetworkX
 )
 """Modules that import what an extra brings, inside the functions that need it."""
 
 
-READERS = ("_columns", "_delimited", "_dialect", "_json_lines", "_profile", "_readings", "_table", "_typed", "_writing")
+READERS = ("_columns", "_delimited", "_dialect", "_json_lines", "_profile", "_readings", "_store", "_table", "_typed", "_writing")
 """Modules for tables in files, which need pandas and pyarrow: `gpssl.data` imports them when they are asked for."""
 
 

@@ -41,7 +41,7 @@ def test_values_of_typed_files_are_given_back(tmp_path: Path, source: str, endin
     given = many_types()
     write_typed(given, tmp_path / f"table.{source}")
     table, out = open_table(tmp_path / f"table.{source}"), tmp_path / f"out.{ending}"
-    write_table(out, (piece.cells(typed=is_typed(out)) for piece in table.pieces()))
+    write_table(out, (part.cells(typed=is_typed(out)) for part in table.parts()))
     if is_typed(out) and ending != "jsonl":
         found = read_typed(out)
         decoded = given.set_column(7, "level", given["level"].cast(pa.string()))
@@ -79,7 +79,7 @@ def test_large_whole_numbers_keep_their_digits_and_are_not_called_alike(tmp_path
         "customer_id": "its numbers have the same first 15 digits, and more cannot be told apart",
         "ticks": "its numbers have the same first 15 digits, and more cannot be told apart",
     }
-    cells = pd.concat([piece.cells(typed=True) for piece in table.pieces()])
+    cells = pd.concat([part.cells(typed=True) for part in table.parts()])
     assert [int(cell) for cell in cells["ticks"]] == ids
     spread = frame.assign(customer_id=np.array(ids) + 100 * np.arange(60) ** 2)
     write_table(tmp_path / f"spread.{ending}", spread)
@@ -91,4 +91,4 @@ def test_very_large_quantities_are_numbers_in_a_typed_file(tmp_path: Path) -> No
     (tmp_path / "table.csv").write_text("mass,x\n" + "".join(f"{place % 9 + 1}.5e30,{place % 7}\n" for place in range(40)))
     table = open_table(tmp_path / "table.csv")
     assert table.used == ["mass", "x"]
-    assert next(table.pieces()).cells(typed=True)["mass"].tolist()[:2] == [1.5e30, 2.5e30]
+    assert next(table.parts()).cells(typed=True)["mass"].tolist()[:2] == [1.5e30, 2.5e30]

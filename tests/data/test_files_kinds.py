@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from gpssl.data import FileError, UserTable, is_typed, open_table, write_table
+from gpssl.data import FileError, FileTable, is_typed, open_table, write_table
 from gpssl.data._column_facts import ColumnFacts
 from people import json_lines
 
 REPEATS = 20
 
 
-def table_of(folder: Path, cells: Sequence[str], *, separator: str = ";", repeats: int = REPEATS, **options: Any) -> UserTable:
+def table_of(folder: Path, cells: Sequence[str], *, separator: str = ";", repeats: int = REPEATS, **options: Any) -> FileTable:
     """A table with the column "v" of these cells, and one of other numbers."""
     lines = [f"v{separator}other", *(f"{cell}{separator}{place % 7}" for place, cell in enumerate([*cells] * repeats))]
     path = folder / "table.csv"
@@ -28,7 +28,7 @@ def table_of(folder: Path, cells: Sequence[str], *, separator: str = ";", repeat
     return open_table(path, **options)
 
 
-def values(table: UserTable, n_cells: int) -> list[Any]:
+def values(table: FileTable, n_cells: int) -> list[Any]:
     return table.frame()["v"].tolist()[:n_cells]
 
 
@@ -283,7 +283,7 @@ def test_cells_of_text_are_given_back_as_they_stood(tmp_path: Path, ending: str)
     (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
     table, out = open_table(tmp_path / "table.csv"), tmp_path / f"out.{ending}"
     assert {facts.name: facts.kind for facts in table.facts} == {"text": "category", "number": "number", "day": "date", "flag": "boolean"}
-    write_table(out, (piece.cells(typed=is_typed(out)) for piece in table.pieces()))
+    write_table(out, (part.cells(typed=is_typed(out)) for part in table.parts()))
     if ending in ("csv", "tsv"):
         found = pd.read_csv(out, sep="\t" if ending == "tsv" else ",", dtype=str, keep_default_na=False)
         given = pd.read_csv(tmp_path / "table.csv", dtype=str, keep_default_na=False)
@@ -301,7 +301,7 @@ def test_cells_of_text_are_given_back_as_they_stood(tmp_path: Path, ending: str)
 
 def test_decimal_commas_become_points_and_other_cells_stay(tmp_path: Path) -> None:
     table = table_of(tmp_path, ["1,50", "1.234,5", "NA", "-", "7", "-0,25"])
-    cells = next(table.pieces()).cells(typed=False)["v"]
+    cells = next(table.parts()).cells(typed=False)["v"]
     assert cells.tolist()[:6] == ["1.50", "1234.5", "NA", "-", "7", "-0.25"]
 
 

@@ -12,7 +12,7 @@ from .._runtime.lazy import lazy_names
 if TYPE_CHECKING:
     from ._column_facts import ColumnFacts as ColumnFacts
     from ._columns import Column as Column
-    from ._columns import Piece as Piece
+    from ._columns import TablePart as TablePart
     from ._dask import DaskRows as DaskRows
     from ._errors import FileError as FileError
     from ._opening import is_lazy as is_lazy
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from ._rows import Rows as Rows
     from ._sliceable import SliceableRows as SliceableRows
     from ._table import EncodedRows as EncodedRows
-    from ._table import UserTable as UserTable
-    from ._table import names_in as names_in
+    from ._table import FileTable as FileTable
     from ._table import open_table as open_table
     from ._table_files import TableFiles as TableFiles
     from ._writing import check_writable as check_writable
@@ -38,18 +37,17 @@ __all__ = [
     "DaskRows",
     "EncodedRows",
     "FileError",
+    "FileTable",
     "Keeper",
     "MappedRows",
     "Part",
-    "Piece",
     "Rows",
     "SliceableRows",
     "TableFiles",
-    "UserTable",
+    "TablePart",
     "check_writable",
     "is_lazy",
     "is_typed",
-    "names_in",
     "open_rows",
     "open_table",
     "replacing",
@@ -65,15 +63,14 @@ _HOMES = {
     "Keeper": "_rows",
     "MappedRows": "_rows",
     "Part": "_rows",
-    "Piece": "_columns",
+    "TablePart": "_columns",
     "Rows": "_rows",
     "SliceableRows": "_sliceable",
     "TableFiles": "_table_files",
-    "UserTable": "_table",
+    "FileTable": "_table",
     "check_writable": "_writing",
     "is_lazy": "_opening",
     "is_typed": "_writing",
-    "names_in": "_table",
     "open_rows": "_opening",
     "open_table": "_table",
     "replacing": "_writing",

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from ._column_facts import MOST_CATEGORIES, ColumnFacts, ColumnKind
-from ._delimited import MISSING, Storage
-from ._encoding import encode_cell
+from ._encoding import MISSING_WORDS, encode_cell
 from ._errors import listed
 from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date
 from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of, with_points
+from ._store import SourcePart, Storage
 from ._typed import canonical, plain
 
 DTYPES: dict[ColumnKind, str] = {"number": "float64", "boolean": "float64", "date": "datetime64[us]", "category": "object"}
@@ -58,22 +58,24 @@ class Column:
             levels=tuple(sorted(found.levels)) if self.kind == "category" and found.levels is not None else None,
         )
 
-    def values(self, column: Any) -> NDArray[Any]:
-        """Cells as a data frame has them."""
+    def values(self, part: SourcePart) -> NDArray[Any]:
+        """Return cells as a data frame has them."""
         if self.kind == "category":
-            cells = cells_of(self.text(column))
+            cells = cells_of(self.text(part.cells.column(self.name)))
             return np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])[cells.places]
-        values = values_of(column, self.reading)
-        return _as_dates(values) if self.kind == "date" else values
+        return _as_dates(self.encoded(part)) if self.kind == "date" else self.encoded(part)
 
-    def encoded(self, column: Any) -> NDArray[np.float64]:
-        """Cells as numbers, as `gpssl.data` has them."""
+    def encoded(self, part: SourcePart) -> NDArray[np.float64]:
+        """Return cells as numbers, as `encode_column` has them."""
+        if self.name in part.values:
+            return part.values[self.name]
+        column = part.cells.column(self.name)
         if self.kind != "category":
-            return values_of(column, self.reading)
+            return values_of(canonical(column) if self.reading == "typed" else plain(column), self.reading)
         cells = cells_of(self.text(column))
         return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
 
-    def labels(self, column: Any, missing: Sequence[str] = MISSING) -> NDArray[Any]:
+    def labels(self, column: Any, missing: Sequence[str] = MISSING_WORDS) -> NDArray[Any]:
         """Cells as names of classes: as in the file, but whole numbers without a point; None for what is missing, as these words are."""
         cells = cells_of(self.text(column), missing)
         names = np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])
@@ -84,7 +86,7 @@ class Column:
             names[whole] = [f"{value:.0f}" for value in values[whole]]
         return names[cells.places]
 
-    def written(self, column: Any, *, typed: bool) -> Any:
+    def written(self, part: SourcePart, *, typed: bool) -> Any:
         """Cells as they are given back to the person who had them: text and values as they were, but for two things.
 
         In a file that knows types, what was text and can be read as numbers or dates is that; but whole numbers of 64 bits with more
@@ -93,8 +95,8 @@ class Column:
         """
         is_id = self.has_too_many_digits and max(-self.findings.minimum, self.findings.maximum) <= 2**64
         if typed and not self.is_typed and self.kind in ("number", "date") and not is_id:
-            return self.values(column)
-        column = plain(column)
+            return self.values(part)
+        column = plain(part.cells.column(self.name))
         if not typed and self.reading in ("comma", "grouped"):
             column = with_points(column, self.reading)
         if not typed and pa.types.is_floating(column.type):
@@ -218,8 +220,8 @@ class MissingLabels:
 def missing_labels(column: Column, parts: Iterable[Any]) -> MissingLabels:
     """From all cells of the target, as they stand in the file."""
     if column.storage not in ("text", "category"):
-        return MissingLabels(MISSING, [])
-    known = (*MISSING, *(DASHES if column.reading in NUMBERS else ()))
+        return MissingLabels(MISSING_WORDS, [])
+    known = (*MISSING_WORDS, *(DASHES if column.reading in NUMBERS else ()))
     counts = Counter[str]()
     for part in parts:
         counts.update(_counts(column.text(part), known))
@@ -249,16 +251,11 @@ def _cells(count: int, word: str) -> str:
     return f"{count:,} cell{'' if count == 1 else 's'} {word!r}"
 
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 @dataclass(frozen=True)
-class Piece:
-    """A part of a table, read once; what is made of its cells is made when it is asked for."""
+class TablePart:
+    """Consecutive rows of a table; what is made of their cells is made when it is asked for."""
 
-    batch: pa.RecordBatch
-    """As it stands in the file."""
+    source: SourcePart
     columns: list[Column]
     """All of the file. [D]"""
     used: list[str]
@@ -267,20 +264,18 @@ class Piece:
     """Where in the file the first row is."""
 
     def __len__(self) -> int:
-        return int(self.batch.num_rows)
+        return int(self.source.cells.num_rows)
 
     @property
     def _index(self) -> pd.RangeIndex:
         return pd.RangeIndex(self.first, self.first + len(self))
 
     def rows(self) -> pd.DataFrame:
-        """The columns to learn from: numbers and booleans as float64, dates as datetime64, categories as text. [n, D used]"""
-        places = {column.name: place for place, column in enumerate(self.columns)}
-        return pd.DataFrame(
-            {name: self.columns[places[name]].values(canonical(self.batch.column(places[name]))) for name in self.used}, index=self._index
-        )
+        """Return the columns to learn from: numbers and booleans as float64, dates as datetime64, categories as text. [n, D used]"""
+        named = {column.name: column for column in self.columns}
+        return pd.DataFrame({name: named[name].values(self.source) for name in self.used}, index=self._index)
 
     def cells(self, *, typed: bool) -> pd.DataFrame:
-        """All columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""
-        values = {column.name: column.written(self.batch.column(place), typed=typed) for place, column in enumerate(self.columns)}
+        """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""
+        values = {column.name: column.written(self.source, typed=typed) for column in self.columns}
         return pd.DataFrame({name: pd.Series(cells).set_axis(self._index) for name, cells in values.items()})

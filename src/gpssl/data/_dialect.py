@@ -1,4 +1,4 @@
-"""How a text file is written: compression, encoding, separator and the line of names."""
+"""How a text file is written: compression, encoding, separator, the lines above the names of the columns, and these names."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from ._encoding import MISSING_WORDS
 from ._errors import FileError, listed
 
-SCAN_BYTES = 8 * 2**20
 HEAD_BYTES = 2**20
 HEAD_ROWS = 200
-"""From which the separator is guessed; whether it holds is seen when the rows are read."""
+"""The separator is guessed from these rows; whether it holds is seen when all rows are read."""
+MOST_LINES_ABOVE = 50
+"""Titles and comments above the names of the columns."""
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes", " ": "spaces"}
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 ENCODING_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 NOT_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?")
 OTHER_FILES = {
     b"PK\x03\x04": "a workbook or a zip archive, not a table of text: save the sheet as CSV, or unpack it",
     b"\xd0\xcf\x11\xe0": "a workbook of an old Excel, not a table of text: save the sheet as CSV",
@@ -36,7 +42,6 @@ OTHER_FILES = {
 class Dialect:
     """Everything that is needed to read a file of separated values."""
 
-    compression: str | None
     encoding: str
     separator: str
     names: tuple[str, ...]
@@ -45,80 +50,81 @@ class Dialect:
     """Before the line of names."""
     row_bytes: int
     """Of a typical row."""
-    n_bytes: int
-    """Of the whole file, not compressed."""
-    has_odd_quotes: bool
-    """Whether the number of quotes is odd: one may be opened and not closed."""
     notes: tuple[str, ...]
 
 
-def open_bytes(path: Path) -> tuple[pa.NativeFile, str | None]:
-    """The bytes of a file, unpacked if it is compressed, whatever its name says."""
-    with open(path, "rb") as file:
-        start = file.read(8)
-    compression = next((kind for mark, kind in COMPRESSIONS.items() if start.startswith(mark)), None)
-    return pa.input_stream(str(path), compression=compression, buffer_size=2**20), compression
+class ByteStream(io.RawIOBase):
+    """The bytes of a file, unpacked if it is compressed, whatever its name says. They are read once, and looked at as they pass.
+
+    A named pipe can be read too: nothing is read twice, and nothing is sought.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.n_bytes = self.n_quotes = 0
+        self.wants_cp1252 = False
+        """Raise `NotCp1252Error` at a byte that Windows-1252 does not have."""
+        self._path = path
+        self._file = open(path, "rb")  # noqa: SIM115  (closed by `close`)
+        start = self._file.peek(8)[:8]
+        self.compression = next((kind for mark, kind in COMPRESSIONS.items() if start.startswith(mark)), None)
+        packed = pa.PythonFile(self._file, "r")
+        self._bytes = packed if self.compression is None else pa.CompressedInputStream(packed, self.compression)
+        self.head = self._read_head()
+        self.is_marked = self.head.startswith(tuple(ENCODING_MARKS))
+        self._ahead: bytes = self.head
+
+    def _read_head(self) -> bytes:
+        """Read the first bytes: those of a pipe come in small portions."""
+        head = b""
+        while len(head) < HEAD_BYTES and (more := self._bytes.read(HEAD_BYTES - len(head))):
+            head += more
+        return head
+
+    def readable(self) -> bool:
+        """Return true: bytes can be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, after a look at them."""
+        block, self._ahead = (self._ahead[:size], self._ahead[size:]) if self._ahead else (self._bytes.read(size), b"")
+        self.n_bytes += len(block)
+        self.n_quotes += block.count(b'"')
+        if b"\0" in block and not self.is_marked:
+            raise FileError(f"{self._path} is no text: it has bytes that are zero. Save the table as CSV.")
+        if self.wants_cp1252 and NOT_IN_CP1252.search(block):
+            raise NotCp1252Error
+        return block
+
+    def close(self) -> None:
+        """Close the file."""
+        self._bytes.close()
+        self._file.close()
+        super().close()
 
 
-def read_dialect(path: Path) -> Dialect:
-    """The dialect of a file. All of its bytes are looked at, because one of them may tell the encoding."""
-    head, encoding, n_bytes, has_odd_quotes, compression = _scan(path)
-    text = head.decode(encoding, errors="replace")
-    skipped, text, given = _separator_line(text)
-    rows_of = {separator: list(_rows(text, separator)) for separator in ([given] if given else SEPARATORS)}
-    separator = given or _best_separator(rows_of, path)
-    rows = rows_of[separator]
+class NotCp1252Error(Exception):
+    """A file that is no UTF-8 has a byte that Windows-1252 does not have: it is read again, as Latin-1."""
+
+
+def read_dialect(path: Path, stream: ByteStream, encoding: str | None = None) -> Dialect:
+    """Return the dialect of a file from its first bytes, and its encoding where a byte further on has told that."""
+    _check_is_text(stream.head, path)
+    encoding = encoding or _encoding(stream.head)
+    text = stream.head.decode(encoding, errors="replace")
+    layout = _layout(text, path, is_whole=len(stream.head) < HEAD_BYTES)
+    rows = layout.rows
     if not rows or not any(cell.strip() for cell in rows[0]):
         raise FileError(f"{path} begins with an empty line; its first line should hold the names of the columns.")
-    if len(rows) == 1 and len(head) < HEAD_BYTES:
+    if len(rows) == 1 and len(stream.head) < HEAD_BYTES:
         raise FileError(f"{path} has a line of names, but no rows.")
-    notes = _notes(compression, encoding, separator, path)
     names, note = _complete_names(rows)
     _check_names_are_no_numbers(names, path)
-    row_bytes = len(text) // max(1, text.count("\n"))
-    return Dialect(compression, encoding, separator, tuple(names), skipped, row_bytes, n_bytes, has_odd_quotes, (*notes, *note))
-
-
-def _scan(path: Path) -> tuple[bytes, str, int, bool, str | None]:
-    """The first bytes, the encoding of them all, how many they are, whether their quotes are odd, and the compression."""
-    stream, compression = open_bytes(path)
-    with stream:
-        head = stream.read(HEAD_BYTES)
-        _check_is_text(head, path)
-        marked = next((name for mark, name in ENCODING_MARKS.items() if head.startswith(mark)), None)
-        encoding, n_bytes, n_quotes = _look_through(head, stream, marked, path)
-        return head, encoding, n_bytes, n_quotes % 2 == 1, compression
-
-
-def _look_through(head: bytes, stream: pa.NativeFile, marked: str | None, path: Path) -> tuple[str, int, int]:
-    """The encoding, which a mark at the beginning may tell, and the numbers of bytes and of quotes."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    is_utf8, is_cp1252, n_bytes, n_quotes = True, True, 0, 0
-    for block in _blocks(head, stream):
-        n_bytes += len(block)
-        n_quotes += block.count(b'"')
-        if marked:
-            continue
-        if b"\0" in block:
-            raise FileError(f"{path} is no text: it has bytes that are zero. Save the table as CSV.")
-        if is_utf8:
-            try:
-                decoder.decode(block)
-            except UnicodeDecodeError:
-                is_utf8 = False
-        is_cp1252 = is_cp1252 and NOT_IN_CP1252.search(block) is None
-    is_utf8 = is_utf8 and decoder.getstate()[0] == b""  # no letter is cut off at the end
-    return marked or ("utf-8" if is_utf8 else "cp1252" if is_cp1252 else "latin-1"), n_bytes, n_quotes
-
-
-def _blocks(head: bytes, stream: pa.NativeFile) -> Iterator[bytes]:
-    block = head
-    while block:
-        yield block
-        block = stream.read(SCAN_BYTES)
+    notes = (*_notes(stream.compression, encoding, layout, path), *note)
+    return Dialect(encoding, layout.separator, tuple(names), layout.skipped_lines, len(text) // max(1, text.count("\n")), notes)
 
 
 def _check_is_text(head: bytes, path: Path) -> None:
+    """Raise FileError for an empty file, and for a file that is known to be no text."""
     if not head.strip():
         raise FileError(f"{path} is empty.")
     for mark, what in OTHER_FILES.items():
@@ -128,31 +134,114 @@ def _check_is_text(head: bytes, path: Path) -> None:
         raise FileError(f"{path} is no text: it has bytes that are zero. Save the table as CSV.")
 
 
-def _separator_line(text: str) -> tuple[int, str, str | None]:
-    """Excel may write "sep=;" before the names."""
-    text = text.removeprefix("\ufeff")
-    found = re.match(r'"?sep=(.)"?\r?\n', text)
-    return (1, text[found.end() :], found[1]) if found else (0, text, None)
-
-
-def _rows(text: str, separator: str) -> Iterator[list[str]]:
-    """The first rows, without a last one that may be cut off."""
-    whole = text if len(text) < HEAD_BYTES // 4 else text[: text.rfind("\n") + 1] or text
-    reader = csv.reader(io.StringIO(whole, newline=""), delimiter=separator)
+def _encoding(head: bytes) -> str:
+    """Return the encoding that a mark at the beginning tells, else UTF-8 unless the first bytes are not."""
+    marked = next((name for mark, name in ENCODING_MARKS.items() if head.startswith(mark)), None)
+    if marked:
+        return marked
     try:
-        filled = (row for row in reader if row)
-        for row, _ in zip(filled, range(HEAD_ROWS), strict=False):
-            yield row
+        codecs.getincrementaldecoder("utf-8")().decode(head, final=len(head) < HEAD_BYTES)  # a letter may be cut off at the end
+    except UnicodeDecodeError:
+        return "cp1252" if NOT_IN_CP1252.search(head) is None else "latin-1"
+    return "utf-8"
+
+
+class _Layout(NamedTuple):
+    """Where the names of the columns are, and what separates them."""
+
+    separator: str
+    rows: list[list[str]]
+    """The first rows, from the names of the columns on."""
+    skipped_lines: int
+    n_above: int
+    """Comments and titles among the lines that are skipped; Excel's line that names the separator is none of them."""
+
+
+def _layout(text: str, path: Path, *, is_whole: bool) -> _Layout:
+    text = text.removeprefix("\ufeff")
+    found = re.match(r'"?sep=(.)"?\r?\n', text)  # Excel may write "sep=;" before the names
+    given, n_given = (found[1], 1) if found else (None, 0)
+    text = text[found.end() :] if found else text
+    if not is_whole:
+        text = text[: text.rfind("\n") + 1] or text  # without a last row that may be cut off
+    comments = _comment_lines(text)
+    separator, rows, lines = _guess(text, comments, given, path)
+    if comments and _holds_names(comments[-1], rows, separator):
+        comments.pop()
+        separator, rows, lines = _guess(text, comments, given, path)
+    first = _place_of_names(rows)
+    n_above = len(comments) + (lines[first] if rows else 0)
+    return _Layout(separator, rows[first:], n_given + n_above, n_above)
+
+
+def _guess(text: str, comments: Sequence[str], given: str | None, path: Path) -> tuple[str, list[list[str]], list[int]]:
+    """Return the separator that suits the text below the comments, its first rows, and the number of lines above each."""
+    rest = text[sum(map(len, comments)) :]
+    rows_of = {separator: list(_rows(rest, separator)) for separator in ([given] if given else SEPARATORS)}
+    separator = given or _best_separator(rows_of, path)
+    return separator, [row for row, _ in rows_of[separator]], [n_above for _, n_above in rows_of[separator]]
+
+
+def _comment_lines(text: str) -> list[str]:
+    """Return the lines at the beginning that start with #."""
+    return list(islice(takewhile(lambda line: line.startswith("#"), io.StringIO(text, newline="")), MOST_LINES_ABOVE))
+
+
+def _holds_names(comment: str, rows: Sequence[Sequence[str]], separator: str) -> bool:
+    """Return whether the last comment above the rows holds the names of their columns, as in "#id,x,y"."""
+    cells = next(csv.reader([comment], delimiter=separator), [])
+    if len(cells) < 2 or not rows or len(cells) not in (len(rows[0]), len(rows[0]) - 1):
+        return False
+    if any(NUMBER.fullmatch(cell.strip()) for cell in rows[0]):
+        return True  # no name of a column is a number, so that the names are not in the first row
+    return not comment[1:2].isspace() and not _look_like_names(rows)
+
+
+def _look_like_names(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row has text where rows below it have numbers."""
+    names, below = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    if not below or any(name.strip() in MISSING_WORDS or NUMBER.fullmatch(name.strip()) for name in names):
+        return False
+    return any(sum(NUMBER.fullmatch(row[place].strip()) is not None for row in below) > len(below) / 2 for place in range(len(names)))
+
+
+def _place_of_names(rows: Sequence[Sequence[str]]) -> int:
+    """Return which of the first rows holds the names: titles above it have fewer cells than the rows below it."""
+    counts = [len(row) for row in rows]
+    if len(rows) < 3:
+        return 0
+    usual = Counter(counts[1:]).most_common(1)[0][0]
+    if usual == 1 or counts[0] >= usual:
+        return 0
+    first = counts.index(usual)
+    if first > MOST_LINES_ABOVE or max(counts[:first]) > usual or not _look_like_names(rows[first:]):
+        return 0
+    return first
+
+
+def _rows(text: str, separator: str) -> Iterator[tuple[list[str], int]]:
+    """Iterate over the first rows that are not empty, each with the number of lines above it."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    n_rows, above = 0, 0
+    try:
+        for row in reader:
+            if row:
+                yield row, above
+                n_rows += 1
+            above = reader.line_num
+            if n_rows == HEAD_ROWS:
+                return
     except csv.Error:  # a cell of more than 128 kB
         return
 
 
-def _best_separator(rows_of: dict[str, list[list[str]]], path: Path) -> str:
-    """That with which most rows have as many cells as the first one; a tab where the file's name promises it."""
+def _best_separator(rows_of: dict[str, list[tuple[list[str], int]]], path: Path) -> str:
+    """Return that with which most rows have as many cells as the names; a tab where the file's name promises it."""
     first = "\t" if ".tsv" in path.name.lower() else ","
 
     def merit(separator: str) -> tuple[float, float, float]:
-        counts = [len(row) for row in rows_of[separator]]
+        rows = [row for row, _ in rows_of[separator]]
+        counts = [len(row) for row in rows[_place_of_names(rows) :]]
         if not counts or max(counts) == 1:
             return (-1.0, separator == first, 0)
         # Rows may have one cell more than there are names: row names of R, or a separator at the end.
@@ -163,7 +252,7 @@ def _best_separator(rows_of: dict[str, list[list[str]]], path: Path) -> str:
 
 
 def _complete_names(rows: list[list[str]]) -> tuple[list[str], list[str]]:
-    """A name for each cell, where rows have one cell more than there are names."""
+    """Return a name for each cell, also where rows have one cell more than there are names."""
     names = [name.strip() for name in rows[0]]
     longer = [row for row in rows[1:] if len(row) == len(names) + 1]
     if len(longer) < max(1, 0.9 * (len(rows) - 1)):
@@ -175,18 +264,21 @@ def _complete_names(rows: list[list[str]]) -> tuple[list[str], list[str]]:
 
 def _check_names_are_no_numbers(names: list[str], path: Path) -> None:
     given = [name for name in names if name]
-    if all(re.fullmatch(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?", name) for name in given):
+    if all(NUMBER.fullmatch(name) for name in given):
         raise FileError(f"The first line of {path} holds numbers ({listed(given, 3)}), not names of columns: give it a line of names.")
 
 
-def _notes(compression: str | None, encoding: str, separator: str, path: Path) -> list[str]:
+def _notes(compression: str | None, encoding: str, layout: _Layout, path: Path) -> list[str]:
     notes = []
+    if layout.n_above:
+        subject = "line above the names of the columns was" if layout.n_above == 1 else "lines above the names of the columns were"
+        notes.append(f"{layout.n_above:,} {subject} skipped.")
     if encoding != "utf-8":
         what = {"utf-8-sig": "UTF-8 with a byte order mark", "utf-16": "UTF-16", "cp1252": "Windows-1252, as it is no UTF-8"}
         notes.append(f"Its text was read as {what.get(encoding, 'Latin-1, as it is no UTF-8')}.")
     expected = "\t" if ".tsv" in path.name.lower() else ","
-    if separator != expected:
-        notes.append(f"Its columns are separated by {SEPARATORS.get(separator, repr(separator))}.")
+    if layout.separator != expected:
+        notes.append(f"Its columns are separated by {SEPARATORS.get(layout.separator, repr(layout.separator))}.")
     if compression and not path.name.lower().endswith((".gz", ".bz2", ".zst", ".zstd")):
         notes.append(f"It is compressed ({compression}), whatever its name says.")
     return notes

@@ -20,6 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+MISSING_WORDS = ("", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A", "<NA>", "NaT")
+"""Text that stands for a missing cell."""
+
 SMALLEST_CODE = 2.0**52
 """Codes of categories lie between this and twice this, where doubles are the whole numbers."""
 

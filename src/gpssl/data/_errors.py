@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 
 class FileError(Exception):
-    """A file that cannot be read or written: the message is one sentence or two, and says what to do."""
+    """A file cannot be read or written. The message is one sentence or two, and says what to do."""
+
+
+@contextmanager
+def as_sentence(path: Path) -> Iterator[None]:
+    """Raise the errors of the system and of Arrow as a `FileError` of one sentence."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileError(f"There is no file {path}.") from error
+    except IsADirectoryError as error:
+        raise FileError(f"{path} is a folder: name a file.") from error
+    except PermissionError as error:
+        raise FileError(f"{path} may not be read: change its permissions.") from error
+    except Exception as error:
+        import pyarrow as pa
+
+        if not isinstance(error, EOFError | OSError | pa.ArrowException | UnicodeError):
+            raise
+        raise FileError(f"{path} cannot be read: {_reason(str(error))}") from error
+
+
+def _reason(message: str) -> str:
+    if "runcated" in message or "EOF" in message or "ended before" in message:
+        return "it is cut off; copy or download it again."
+    if "straddling" in message:
+        return "one of its rows is very long; perhaps a quote is opened and not closed."
+    return f"{message.splitlines()[0].rstrip('.')}. It may be damaged or of another kind than its name says."
 
 
 def no_such_column(name: str, names: Sequence[str], path: object, what: str = "column") -> FileError:
-    """With the names that are nearest, or the first ones where none is near."""
+    """Return the error for a column that is not there; it tells the names that are nearest, or the first ones where none is near."""
     near = _near(name, names)
     first = ", ".join(repr(one) for one in names[:8]) + (", …" if len(names) > 8 else "")
     advice = f"did you mean {' or '.join(map(repr, near))}?" if near else f"its columns are {first}."
@@ -19,7 +48,7 @@ def no_such_column(name: str, names: Sequence[str], path: object, what: str = "c
 
 
 def _near(name: str, names: Sequence[str]) -> list[str]:
-    """Names that differ in a few letters, or in case alone."""
+    """Return the names that differ in a few letters, or in case alone."""
     folded: dict[str, str] = {}
     for one in names:
         folded.setdefault(one.strip().casefold(), one)
@@ -27,7 +56,7 @@ def _near(name: str, names: Sequence[str]) -> list[str]:
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
-    """Names for a sentence, the first few of many."""
+    """Return the names for a sentence, the first few of many."""
     names = list(names)
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

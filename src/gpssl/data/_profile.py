@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits
 from ._column_facts import ColumnKind
-from ._delimited import TableSource
 from ._encoding import are_codes
 from ._readings import (
     DATES,
@@ -23,14 +22,19 @@ from ._readings import (
     SHAPES,
     Cells,
     Reading,
+    as_floats,
     cells_of_each,
     concatenated,
     fast_numbers,
+    finite_or_nan,
     fitting_shapes,
     read_cells,
     shapes_of,
+    spread_values,
     typed_values,
 )
+from ._store import SourcePart, TableSource
+from ._typed import canonical, plain
 
 Array = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
@@ -106,57 +110,69 @@ class Findings:
         return total % 2**64 == self.sum_of_hashes
 
 
+class Profiled(NamedTuple):
+    """What was found in a column of some rows, and the values of its cells; None for text. [n]"""
+
+    findings: Findings
+    values: Array | None
+
+
 def profile(source: TableSource, readings: dict[str, Reading], progress: Progress | None = None) -> dict[str, Findings]:
-    """One pass over the file."""
+    """Go over all rows once. The source keeps the values of the columns that are no text."""
     names = list(readings)
     ways = [readings[name] for name in names]
-    total: list[Findings] | None = None
+    total: list[Findings] = []
 
-    def summarize(batch: Any) -> list[Findings]:
-        return _findings(batch.columns, ways)
+    def summarize(part: SourcePart) -> list[Profiled]:
+        return _profiled(part.cells.columns, ways)
 
-    for found in map_in_order(summarize, source.batches(names), n_threads=n_blas_threads()):
-        total = found if total is None else [one + other for one, other in zip(total, found, strict=True)]
-        if progress and found:
-            progress.advance(found[0].n_rows)
-    return {} if total is None else dict(zip(names, total, strict=True))
+    def values_of_parts() -> Iterator[dict[str, Array]]:
+        for found in map_in_order(summarize, source.parts(names), n_threads=n_blas_threads()):
+            new = [one.findings for one in found]
+            total[:] = [one + other for one, other in zip(total, new, strict=True)] if total else new
+            if progress and new:
+                progress.advance(new[0].n_rows)
+            yield {name: one.values for name, one in zip(names, found, strict=True) if one.values is not None}
+
+    source.keep_values(names, values_of_parts())
+    return dict(zip(names, total, strict=True)) if total else {}
 
 
 def first_shapes(source: TableSource, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
     """The shapes of the first cells of columns of text, for a guess at what is to come."""
-    first = next(source.batches(names), None) if names else None
-    if first is None:
+    part = next(source.parts(names), None) if names else None
+    if part is None:
         return {}
     n_rows = min(max(FIRST_CELLS // len(names), FIRST_ROWS[0]), FIRST_ROWS[1])
-    cells = cells_of_each([column.slice(0, n_rows) for column in first.columns])
+    cells = cells_of_each([column.slice(0, n_rows) for column in part.cells.columns])
     return {name: _count(one, shapes) for name, one, shapes in zip(names, cells, _shapes_of_each(cells), strict=True)}
 
 
-def _findings(columns: Sequence[Any], ways: Sequence[Reading]) -> list[Findings]:
-    """Of columns of some rows, each read in its way."""
+def _profiled(columns: Sequence[Any], ways: Sequence[Reading]) -> list[Profiled]:
+    """Look through columns of some rows, each read in its way."""
     found = [_of_easy_column(column, way) for column, way in zip(columns, ways, strict=True)]
     hard = [place for place, one in enumerate(found) if one is None]
-    cells = cells_of_each([columns[place] for place in hard]) if hard else []
+    cells = cells_of_each([plain(columns[place]) for place in hard]) if hard else []
     for place, one, shapes in zip(hard, cells, _shapes_of_each(cells), strict=True):
         found[place] = _of_cells(one, shapes, ways[place])
     return [one for one in found if one is not None]
 
 
-def _of_easy_column(column: Any, reading: Reading) -> Findings | None:
-    """Of values of a known type, and of text that holds numbers with points only; None for other text."""
+def _of_easy_column(column: Any, reading: Reading) -> Profiled | None:
+    """Look through values of a known type, and text that holds numbers with points only; return None for other text."""
     if reading == "typed":
-        values = typed_values(column)
-        return _of_values(values, None, _no_shapes(), len(column), int(np.isnan(values).sum()))
-    numbers = fast_numbers(column) if reading == "point" else None
+        values = typed_values(canonical(column))
+        return Profiled(_of_values(values, None, _no_shapes(), len(column), int(np.isnan(values).sum())), None)
+    numbers = fast_numbers(plain(column)) if reading == "point" else None
     if numbers is None:
         return None
-    shapes = _no_shapes()
-    shapes[SHAPE["unsplit number"]] = np.isfinite(numbers).sum()
-    shapes[SHAPE["infinite"]] = len(column) - column.null_count - shapes[SHAPE["unsplit number"]]
-    return _of_values(numbers, None, shapes, len(column), column.null_count)
+    values, shapes = as_floats(numbers), _no_shapes()
+    shapes[SHAPE["unsplit number"]] = np.isfinite(values).sum()
+    shapes[SHAPE["infinite"]] = len(column) - numbers.null_count - shapes[SHAPE["unsplit number"]]
+    return Profiled(_of_values(values, None, shapes, len(column), numbers.null_count), finite_or_nan(values))
 
 
-def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Findings:
+def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Profiled:
     counts = cells.counts
     present = counts > 0
     is_text = (shapes == SHAPE["text"]) & present
@@ -164,8 +180,10 @@ def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Findi
     n_rows, n_missing = len(cells.places), int((cells.places < 0).sum())
     if reading == "text":
         known = cells.distinct.to_numpy(zero_copy_only=False)[present]
-        return _of_text(known, counts[present], _count(cells, shapes), n_rows, n_missing, odd)
-    return _of_values(read_cells(cells.distinct, reading), counts, _count(cells, shapes), n_rows, n_missing, odd)
+        return Profiled(_of_text(known, counts[present], _count(cells, shapes), n_rows, n_missing, odd), None)
+    values = read_cells(cells.distinct, reading)
+    findings = _of_values(values, counts, _count(cells, shapes), n_rows, n_missing, odd)
+    return Profiled(findings, spread_values(cells, reading, values))
 
 
 def _shapes_of_each(cells: Sequence[Cells]) -> list[NDArray[np.int8]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from ._delimited import MISSING
+from ._encoding import MISSING_WORDS
 
 Array = NDArray[np.float64]
 
@@ -75,12 +75,12 @@ class Cells(NamedTuple):
         return np.bincount(self.places[self.places >= 0], minlength=len(self.distinct))
 
 
-def cells_of(column: Any, words: Sequence[str] = MISSING) -> Cells:
+def cells_of(column: Any, words: Sequence[str] = MISSING_WORDS) -> Cells:
     """The cells of a column of text, of which these words count as missing."""
     return cells_of_each([column], words)[0]
 
 
-def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING) -> list[Cells]:
+def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING_WORDS) -> list[Cells]:
     """The cells of several columns: Arrow needs longer to begin than to clean those of one column."""
     encoded = [column.dictionary_encode() for column in columns]
     trimmed = compute.utf8_trim_whitespace(concatenated([one.dictionary for one in encoded]))
@@ -106,22 +106,45 @@ def _places(indices: Any) -> NDArray[np.int32]:
     return indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
 
 
-def fast_numbers(column: Any) -> Array | None:
-    """Numbers with a decimal point, where all cells are; NaN where a cell is missing."""
+def fast_numbers(column: Any) -> pa.Array | None:
+    """Return numbers with a decimal point, null for missing cells; None where other cells are there. Infinite numbers stay.
+
+    Words for missing cells are rare in columns of numbers, so that they are looked for only where the cells cannot be read without.
+    """
+    numbers = _cast_to_numbers(column)
+    if numbers is None or np.count_nonzero(np.isfinite(as_floats(numbers))) < len(numbers) - numbers.null_count:
+        numbers = _cast_to_numbers(without_missing_words(column))
+    return numbers
+
+
+def _cast_to_numbers(column: Any) -> pa.Array | None:
     try:
-        return _floats(column.cast(pa.float64()))
+        return column.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
 
 
+def without_missing_words(column: Any) -> pa.Array:
+    """Return strings with null in the place of words that count as missing."""
+    return compute.if_else(compute.is_in(column, pa.array(MISSING_WORDS)), pa.scalar(None, pa.string()), column)
+
+
 def values_of(column: Any, reading: Reading) -> Array:
-    """The numbers of a column, 1 and 0 for true and false, seconds since 1970 for dates; NaN for what is missing or cannot be read so."""
+    """Return numbers, 1 and 0 for true and false, seconds since 1970 for dates; NaN for what is missing or cannot be read so."""
     if reading == "typed":
         return typed_values(column)
-    values = fast_numbers(column) if reading == "point" else None
-    if values is None:
-        cells = cells_of(column)
-        values = np.append(read_cells(cells.distinct, reading), np.nan)[cells.places]
+    numbers = fast_numbers(column) if reading == "point" else None
+    return spread_values(cells_of(column), reading) if numbers is None else finite_or_nan(as_floats(numbers))
+
+
+def spread_values(cells: Cells, reading: Reading, known: Array | None = None) -> Array:
+    """Return the value of each row, from the values of the different cells, which may be known already."""
+    values = read_cells(cells.distinct, reading) if known is None else known
+    return finite_or_nan(np.append(values, np.nan)[cells.places])
+
+
+def finite_or_nan(values: Array) -> Array:
+    """Return NaN in the place of infinite values."""
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -172,7 +195,7 @@ def fitting_shapes(reading: Reading) -> list[int]:
 
 def _read_numbers(cells: pa.Array, reading: Reading) -> Array:
     fits, plain = _with_points(cells, reading)
-    return _floats(compute.if_else(fits, plain, pa.scalar(None, pa.string())).cast(pa.float64()))
+    return as_floats(compute.if_else(fits, plain, pa.scalar(None, pa.string())).cast(pa.float64()))
 
 
 def with_points(column: Any, reading: Reading) -> pa.Array:
@@ -205,7 +228,7 @@ def _field(field: pa.Array, fits: NDArray[np.bool_]) -> Array:
     """A part of a date as numbers; 0 where it is not given, 1 where there is no date."""
     text = compute.replace_substring(field, ",", ".")
     given = compute.and_(compute.not_equal(text, ""), pa.array(fits))
-    values = _floats(compute.if_else(given, text, pa.scalar(None, pa.string())).cast(pa.float64()))
+    values = as_floats(compute.if_else(given, text, pa.scalar(None, pa.string())).cast(pa.float64()))
     return np.where(np.isnan(values), np.where(fits, 0.0, 1.0), values)
 
 
@@ -221,11 +244,12 @@ def _zone_seconds(zone: pa.Array) -> Array:
 def typed_values(column: Any) -> Array:
     """Numbers, or seconds since 1970."""
     if pa.types.is_timestamp(column.type):
-        return _floats(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / 1e6
-    return _floats(column)
+        return as_floats(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / 1e6
+    return as_floats(column)
 
 
-def _floats(column: Any) -> Array:
+def as_floats(column: Any) -> Array:
+    """Return double precision, NaN for null."""
     return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from os import PathLike
@@ -17,14 +17,25 @@ from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits
 from ._column_facts import ColumnFacts, ColumnKind
-from ._columns import Column, MissingLabels, Piece, header_of_columns, looks_like_id, missing_labels, n_odd_cells, notes_on_reading, why_not
-from ._delimited import DelimitedFile, TableSource
+from ._columns import (
+    Column,
+    MissingLabels,
+    TablePart,
+    header_of_columns,
+    looks_like_id,
+    missing_labels,
+    n_odd_cells,
+    notes_on_reading,
+    why_not,
+)
+from ._delimited import DelimitedFile
 from ._errors import FileError, listed, no_such_column
 from ._json_lines import JsonLinesFile
 from ._profile import Findings, kind_of, settle_readings
 from ._readings import Reading
 from ._rows import Part, Rows, rows_of_a_part
-from ._typed import TypedFile, canonical
+from ._store import SourcePart, TableSource
+from ._typed import TypedFile
 
 
 class EncodedRows(Rows):
@@ -42,14 +53,12 @@ class EncodedRows(Rows):
     @property
     def identity(self) -> str:
         """The file with size and time of change, and how its columns are read."""
-        state = os.stat(self.source.path)
-        columns = [f"{column.name} {column.kind} {column.reading}" for column in self.columns]
-        return "\n".join([f"{self.source.path.resolve()} {state.st_size} {state.st_mtime_ns}", *columns])
+        return "\n".join([self.source.identity, *(f"{column.name} {column.kind} {column.reading}" for column in self.columns)])
 
     def parts(self) -> Iterator[Part]:
-        """Blocks of the file, cut to a size that suits the memory."""
+        """Iterate over parts of the file, cut to a size that suits the memory."""
         size, first = rows_of_a_part(self.n_columns), 0
-        for rows in map_in_order(self._encode, self.source.batches(self.names or []), n_threads=n_blas_threads()):
+        for rows in map_in_order(self._encode, self.source.parts(self.names or []), n_threads=n_blas_threads()):
             for start in range(0, len(rows), size):
                 part = rows[start : start + size]
                 yield Part(part, self.weight_of(first, len(part)))
@@ -58,10 +67,10 @@ class EncodedRows(Rows):
             raise FileError(f"{self.source.path} has {first:,} rows now, but had {self.n_rows:,}: leave it alone while it is read.")
         self.check_weights_are_as_many(first)
 
-    def _encode(self, batch: Any) -> NDArray[np.float64]:
-        out = np.empty((batch.num_rows, self.n_columns))
+    def _encode(self, part: SourcePart) -> NDArray[np.float64]:
+        out = np.empty((part.cells.num_rows, self.n_columns))
         for place, column in enumerate(self.columns):
-            out[:, place] = column.encoded(batch.column(place))
+            out[:, place] = column.encoded(part)
         return out
 
 
@@ -89,11 +98,11 @@ def open_table(
     path: str | PathLike[str],
     *,
     keep: Sequence[str] = (),
-    ignore: Sequence[str] = (),
+    ignore: Sequence[str | re.Pattern[str]] = (),
     target: str | None = None,
     columns: Sequence[ColumnFacts] | None = None,
     target_kind: TargetKind | None = None,
-) -> UserTable:
+) -> FileTable:
     """Read a file once from beginning to end, to learn what its columns hold.
 
     Parameters
@@ -104,7 +113,7 @@ def open_table(
     keep
         Columns to learn from though they look like IDs.
     ignore
-        Columns to leave out.
+        Columns to leave out: names, or compiled patterns that match all of a name. The target stays, also where a pattern matches it.
     target
         The column to predict, which is never learned from.
     columns
@@ -113,8 +122,11 @@ def open_table(
         Whether the target is classes or a number; by default its cells decide.
     """
     source = _open_source(Path(path))
-    _check_names(source, keep, ignore, target, columns)
-    table = UserTable(source, keep=keep, ignore=ignore, target=target, wanted=columns)
+    named = [one for one in ignore if isinstance(one, str)]
+    _check_names(source, keep, named, target, columns)
+    patterns = [one for one in ignore if isinstance(one, re.Pattern)]
+    matched = [name for name in source.names if name != target and any(pattern.fullmatch(name) for pattern in patterns)]
+    table = FileTable(source, keep=keep, ignore=[*named, *matched], target=target, wanted=columns)
     if target is not None:
         table.target_kind = target_kind or table.likely_target_kind
         if table.target_kind == "number" and table.column(target).kind == "category":
@@ -123,12 +135,7 @@ def open_table(
     return table
 
 
-def names_in(path: str | PathLike[str]) -> list[str]:
-    """The names of the columns, without a look at the rows."""
-    return list(_open_source(Path(path)).names)
-
-
-class UserTable:
+class FileTable:
     """A table in a file. `open_table` makes it.
 
     Attributes
@@ -155,6 +162,7 @@ class UserTable:
         wanted: Sequence[ColumnFacts] | None,
     ) -> None:
         self.path, self._source = source.path, source
+        self._with_codes: set[str] = set()
         self.target_name = target
         self.target_kind: TargetKind | None = None
         self.dropped: dict[str, str] = dict(source.unusable)
@@ -261,27 +269,38 @@ class UserTable:
         columns = self._columns_of(extra)
         first = 0
 
-        def convert(batch: Any) -> dict[str, NDArray[Any]]:
-            return {column.name: column.values(batch.column(place)) for place, column in enumerate(columns)}
+        def convert(part: SourcePart) -> dict[str, NDArray[Any]]:
+            return {column.name: column.values(part) for column in columns}
 
-        batches = self._source.batches([column.name for column in columns])
-        for part in map_in_order(convert, batches, n_threads=n_blas_threads()):
-            n_rows = len(next(iter(part.values())))
-            yield pd.DataFrame(part, index=pd.RangeIndex(first, first + n_rows))
+        parts = self._source.parts([column.name for column in columns])
+        for values in map_in_order(convert, parts, n_threads=n_blas_threads()):
+            n_rows = len(next(iter(values.values())))
+            yield pd.DataFrame(values, index=pd.RangeIndex(first, first + n_rows))
             first += n_rows
 
-    def pieces(self) -> Iterator[Piece]:
-        """All rows, part by part: the columns to learn from, and all columns as the person had them."""
+    def parts(self) -> Iterator[TablePart]:
+        """Iterate over all rows: the columns to learn from, and all columns as the person had them."""
         names, first = self.names, 0
         self._settle(names)
         columns = [self.column(name) for name in names]
-        for batch in self._source.cells(names):
-            yield Piece(batch, columns, self.used, first)
-            first += batch.num_rows
+        for part in self._source.parts(names):
+            yield TablePart(part, columns, self.used, first)
+            first += part.cells.num_rows
 
     def rows(self) -> EncodedRows:
         """The columns to learn from as encoded numbers, for a fit that reads part by part."""
-        return EncodedRows(self._source, [self.column(name) for name in self.used], self.n_rows)
+        columns = [self.column(name) for name in self.used]
+        self._keep_codes([column for column in columns if column.kind == "category"])
+        return EncodedRows(self._source, columns, self.n_rows)
+
+    def _keep_codes(self, columns: list[Column]) -> None:
+        """Let the source keep the codes of categories, which are found by hashing each of them."""
+        new = [column for column in columns if column.name not in self._with_codes]
+        if new:
+            names = [column.name for column in new]
+            parts = self._source.parts(names)
+            self._source.keep_values(names, ({column.name: column.encoded(part) for column in new} for part in parts))
+            self._with_codes |= set(names)
 
     def sample(self, n_rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
         """At most so many rows, each as likely as any other, in the order of the file: the same ones however the file is read."""
@@ -299,7 +318,7 @@ class UserTable:
     def _target_values(self) -> NDArray[Any]:
         column = self.column(self._target())
         if self.target_kind == "number":
-            return np.concatenate([column.values(canonical(part)) for part in self._cells_of(column)]).astype(np.float64)
+            return np.concatenate([column.values(part) for part in self._source.parts([column.name])]).astype(np.float64)
         return np.concatenate([column.labels(part, self._missing_labels.words) for part in self._cells_of(column)]).astype(object)
 
     @cached_property
@@ -315,7 +334,7 @@ class UserTable:
 
     def _cells_of(self, column: Column) -> Iterator[Any]:
         """One column as it stands in the file, part by part."""
-        return (batch.column(0) for batch in self._source.cells([column.name]))
+        return (part.cells.column(0) for part in self._source.parts([column.name]))
 
     def _target(self) -> str:
         if self.target_name is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pyarrow as pa
 from pyarrow import compute, types
 from pyarrow.parquet import ParquetFile
 
-from ._delimited import MISSING, Storage, as_sentence, unique_names
-from ._errors import FileError
+from ._delimited import unique_names
+from ._errors import FileError, as_sentence
+from ._readings import without_missing_words
+from ._store import Array, SourcePart, Storage, file_identity
 
 PART_CELLS = 2**21
 PART_ROWS = (1024, 65_536)
@@ -26,6 +29,7 @@ class TypedFile:
         self.path, self.is_parquet = path, is_parquet
         with as_sentence(path):
             schema = self._schema()
+            self.identity = file_identity(path)
         self.names, self.unnamed, self.notes = unique_names(schema.names)
         self._places = {name: place for place, name in enumerate(self.names)}
         self._are_unique = self.names == list(schema.names)
@@ -43,17 +47,12 @@ class TypedFile:
 
     @cached_property
     def text_bytes(self) -> int:
-        """Of its columns of text, however they are packed: counted by reading them."""
+        """The bytes of its columns of text, however they are packed: counted by reading them."""
         names = [name for name, storage in self.storage.items() if storage in ("text", "category")]
-        return sum(batch.nbytes for batch in self.batches(names)) if names else 0
+        return sum(canonical(column).nbytes for part in self.parts(names) for column in part.cells.columns) if names else 0
 
-    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Parts of the row groups, or of the record batches of the file."""
-        for part in self.cells(names):
-            yield pa.RecordBatch.from_arrays([canonical(column) for column in part.columns], names=list(names))
-
-    def cells(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The same, of the types that the file has."""
+    def parts(self, names: Sequence[str]) -> Iterator[SourcePart]:
+        """Iterate over parts of the row groups, or of the record batches of the file, of the types that the file has."""
         fewest, most = PART_ROWS
         size = min(max(PART_CELLS // max(1, len(names)), fewest), most)
         with as_sentence(self.path):
@@ -61,7 +60,11 @@ class TypedFile:
                 for start in range(0, batch.num_rows, size):
                     part = batch.slice(start, size)
                     columns = part.columns if self._are_unique else [part.column(self._places[name]) for name in names]
-                    yield pa.RecordBatch.from_arrays(columns, names=list(names))
+                    yield SourcePart(pa.RecordBatch.from_arrays(columns, names=list(names)), {})
+
+    def keep_values(self, names: Iterable[str], parts: Iterable[Mapping[str, Array]]) -> None:  # noqa: ARG002  (of other sources)
+        """Go through the values and keep none of them: the file itself has them."""
+        deque(parts, maxlen=0)
 
     def _schema(self) -> pa.Schema:
         if self.is_parquet:
@@ -127,7 +130,7 @@ def canonical(column: pa.Array) -> pa.Array:
     kind = column.type
     storage = _storage(kind)
     if storage == "text":
-        return compute.if_else(compute.is_in(column, pa.array(MISSING)), pa.scalar(None, pa.string()), column)
+        return without_missing_words(column)
     if storage == "date":
         return column.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.timestamp("us"), safe=False)
     if types.is_duration(kind) or types.is_time(kind):

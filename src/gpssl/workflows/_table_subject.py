@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..data._column_facts import ColumnFacts
-from ..data._columns import Piece
+from ..data._columns import TablePart
 from ..data._labels import Target, TargetKind
-from ..data._table import UserTable, names_in, open_table
+from ..data._table import FileTable, open_table
 from ..data._writing import is_typed, write_table
 from ..estimator import GPSSL
 from ..kernels.neighbors import NeighborDiffusion
@@ -31,7 +31,7 @@ MOST_REASONS = 5
 
 
 class TableSubject(Subject):
-    """CSV, TSV, Parquet, Arrow, JSON lines or a data frame. What does not fit in memory is read a part at a time."""
+    """CSV, TSV, Parquet, Arrow, JSON lines or a data frame. What does not fit in memory is given a part at a time."""
 
     kind = "table"
 
@@ -49,9 +49,10 @@ class TableSubject(Subject):
     ) -> None:
         self.path, file = self._file_of(table)
         self.name = "the table" if self.path is None else self.path.name
-        earlier = [] if results is None else [name for name in names_in(file) if results.fullmatch(name) and name != target]
+        asked: list[str | re.Pattern[str]] = [*ignore, *([] if group is None else [group]), *([] if results is None else [results])]
+        self.table: FileTable = open_table(file, keep=keep, ignore=asked, target=target, target_kind=target_kind, columns=columns)
+        earlier = [] if results is None else [name for name in self.table.names if results.fullmatch(name) and name != target]
         apart = [*ignore, *earlier, *([] if group is None else [group])]
-        self.table: UserTable = open_table(file, keep=keep, ignore=apart, target=target, target_kind=target_kind, columns=columns)
         self.n_rows = self.table.n_rows
         self.notes = [*self.table.notes, *_left_out(self.table.dropped, apart)]
         if earlier:
@@ -98,13 +99,13 @@ class TableSubject(Subject):
         if self._frame is not None:
             yield SubjectPart(self._frame, self._cells)
             return
-        for part in self.table.pieces():
+        for part in self.table.parts():
             yield SubjectPart(part.rows(), partial(_cells_of, part))
 
     def _cells(self, typed: bool) -> Any:
         import pandas as pd
 
-        return pd.concat([part.cells(typed=typed) for part in self.table.pieces()], ignore_index=True)
+        return pd.concat([part.cells(typed=typed) for part in self.table.parts()], ignore_index=True)
 
     def target(self) -> Target:
         """Return the column that was named when the table was opened."""
@@ -136,7 +137,7 @@ class TableSubject(Subject):
             yield cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
 
 
-def _cells_of(part: Piece, typed: bool) -> Any:
+def _cells_of(part: TablePart, typed: bool) -> Any:
     return part.cells(typed=typed)
 
 

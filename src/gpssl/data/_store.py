@@ -1,0 +1,165 @@
+"""The columns of a file that was read once: in memory while they are small, in a temporary file beyond."""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ._errors import FileError
+
+STORE_BYTES = 128 * 2**20
+"""Of the cells of a table, or of their values, that are kept in memory."""
+
+Array = NDArray[np.float64]
+Storage = Literal["text", "category", "number", "boolean", "date"]
+"""What a file holds of a column: cells of text, which may be anything, or values of a known type."""
+
+
+class SourcePart(NamedTuple):
+    """Consecutive rows of a file."""
+
+    cells: pa.RecordBatch
+    """Some columns as they stand in the file: of any type, and with words that count as missing."""
+    values: Mapping[str, Array]
+    """The numbers that stand for the cells of columns, as `encode_column` has them, where they are known already. [n] each"""
+
+
+class TableSource(Protocol):
+    """Named columns of one file, given some rows at a time, as often as needed."""
+
+    path: Path
+    names: list[str]
+    storage: dict[str, Storage]
+    """Of the columns that can be used."""
+    unusable: dict[str, str]
+    """The other columns, and why."""
+    unnamed: set[str]
+    """Columns whose names are made up."""
+    index: list[str]
+    """Columns that were the index of a data frame."""
+    separator: str
+    """Between its cells; a semicolon where nothing is, so that commas may be decimal ones."""
+    knows_types: bool
+    """Whether text in it is meant as text, also where it looks like a number."""
+    notes: list[str]
+    identity: str
+    """The file, its size and its time of change."""
+
+    @property
+    def text_bytes(self) -> int:
+        """About as many as all its cells of text have."""
+        ...
+
+    def parts(self, names: Sequence[str]) -> Iterator[SourcePart]:
+        """Iterate over all rows in order, with these columns."""
+        ...
+
+    def keep_values(self, names: Iterable[str], parts: Iterable[Mapping[str, Array]]) -> None:
+        """Go through the values of columns, and keep them where that is quicker than to find them again.
+
+        Values of these columns that were kept before are forgotten, also where no new ones come.
+        """
+        ...
+
+
+class ColumnStore:
+    """Parts of a table, kept in memory up to `STORE_BYTES` and in a temporary file beyond.
+
+    The file has no name, so that it is gone when it is closed, however the program ends.
+    """
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+        self._places: list[tuple[int, int]] = []
+        self._n_bytes = 0
+        self._file: BinaryIO | None = None
+        self._mapped: mmap.mmap | None = None
+
+    def __len__(self) -> int:
+        return len(self._batches) or len(self._places)
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Add a part. Its columns need not be those of the parts before."""
+        self._n_bytes += batch.nbytes
+        self._batches.append(batch)
+        if self._file is not None or self._n_bytes > STORE_BYTES:
+            self._move_to_file()
+
+    def part(self, place: int) -> pa.RecordBatch:
+        """Return a part; its pages are read from the file when they are looked at."""
+        if self._file is None:
+            return self._batches[place]
+        if self._mapped is None:
+            self._mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        start, length = self._places[place]
+        with pa.ipc.open_stream(pa.py_buffer(memoryview(self._mapped)[start : start + length])) as reader:
+            return reader.read_next_batch()
+
+    def release(self) -> None:
+        """Tell the system that the pages of the file are not needed for now: they would count as memory of this process."""
+        if self._mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
+
+    def _move_to_file(self) -> None:
+        """Write the parts that are in memory at the end of the file, each with its own schema."""
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="gpssl-")  # noqa: SIM115  (it lives as long as the store)
+                weakref.finalize(self, self._file.close)
+            for batch in self._batches:
+                start = self._file.seek(0, 2)
+                with pa.ipc.new_stream(self._file, batch.schema) as writer:
+                    writer.write_batch(batch)
+                self._places.append((start, self._file.tell() - start))
+            self._file.flush()
+        except OSError as error:
+            raise FileError(
+                f"There is no room for the columns of the table in the folder {tempfile.gettempdir()}, where those that do not fit in "
+                f"memory are kept ({error.strerror or error}): make room there, or set TMPDIR to another folder."
+            ) from error
+        self._batches, self._mapped = [], None
+
+
+class TextColumns:
+    """Columns of text that were read from a file once, and the values of those that hold numbers, dates or categories."""
+
+    def __init__(self, text: ColumnStore, keys: Mapping[str, str]) -> None:
+        self._text = text
+        self._keys = keys
+        self._values: dict[str, ColumnStore] = {}
+
+    def parts(self, names: Sequence[str]) -> Iterator[SourcePart]:
+        """Iterate over the parts that were read."""
+        for place in range(len(self._text)):
+            batch = self._text.part(place)
+            empty = pa.nulls(batch.num_rows, pa.string())
+            present = {name: place for place, name in enumerate(batch.schema.names)}
+            columns = [batch.column(present[key]) if (key := self._keys[name]) in present else empty for name in names]
+            stores = {store: store.part(place) for store in {self._values[name] for name in names if name in self._values}}
+            values = {name: stores[self._values[name]].column(name).to_numpy() for name in names if name in self._values}
+            yield SourcePart(pa.RecordBatch.from_arrays(columns, names=list(names)), values)
+            for store in (self._text, *stores):
+                store.release()
+
+    def keep_values(self, names: Iterable[str], parts: Iterable[Mapping[str, Array]]) -> None:
+        """Keep the values of columns, in the parts that the cells have."""
+        store, kept = ColumnStore(), dict[str, ColumnStore]()
+        for part in parts:
+            store.append(pa.RecordBatch.from_arrays([pa.array(values) for values in part.values()], names=list(part)))
+            kept = dict.fromkeys(part, store)
+        gone = set(names)
+        self._values = {name: store for name, store in self._values.items() if name not in gone} | kept
+
+
+def file_identity(path: Path) -> str:
+    """Return the file with its size and time of change."""
+    state = path.stat()
+    return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
