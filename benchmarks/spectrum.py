@@ -13,7 +13,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from gpssl.kernels import MismatchKernel, SpectrumKernel, SubsequenceKernel, TfidfKernel
 from gpssl.kernels._protocol import resolve_kernel, training_rows
-from gpssl.kernels.strings import StringKernel
 
 from .measurement import Run, alternate, measure, median_seconds, table_row
 from .real_tables import find_table, not_run
@@ -27,7 +26,8 @@ POINTS = 512
 QUICK_MESSAGES = 600
 WARM_UP_MESSAGES = 50
 TARGET_RATIO = 5
-KERNELS: tuple[StringKernel, ...] = (SpectrumKernel(LENGTH), SubsequenceKernel(), MismatchKernel(), TfidfKernel())
+SequenceKernel = SpectrumKernel | SubsequenceKernel | MismatchKernel | TfidfKernel
+KERNELS: tuple[SequenceKernel, ...] = (SpectrumKernel(LENGTH), SubsequenceKernel(), MismatchKernel(), TfidfKernel())
 
 SETTING = f"""\
 {{n_messages:,}} messages of the SMS Spam Collection, {{n_letters:,}} letters. First the matrix of all pairs, for words of {LENGTH}
@@ -83,7 +83,7 @@ def double_loop(path: Path, n_messages: int | None) -> Run:
     return Run(counting.seconds * factor + pairs.seconds * factor**2, pairs.megabytes, note)
 
 
-def columns(path: Path, n_messages: int | None, kernel: StringKernel) -> Run:
+def columns(path: Path, n_messages: int | None, kernel: SequenceKernel) -> Run:
     """All messages with some."""
     texts = messages(path, n_messages)
     points = texts[np.random.default_rng(0).permutation(len(texts))[:POINTS]]

@@ -39,7 +39,7 @@ from gpssl.kernels import (
     WeisfeilerLehmanKernel,
     for_table,
 )
-from gpssl.kernels.documents import default_vectorizer
+from gpssl.kernels.documents import _default_vectorizer
 
 from .methods import Budget, classifier_with
 
@@ -168,7 +168,7 @@ def _numbers_only() -> Any:
 MESSAGES: dict[str, Method] = {
     "TF–IDF + logistic regression": on_numbers(TfidfVectorizer, _logistic()),
     "TF–IDF + logistic regression, balanced": on_numbers(TfidfVectorizer, _logistic(class_weight="balanced")),
-    "words and signs + logistic regression, balanced": on_numbers(default_vectorizer, _logistic(class_weight="balanced")),
+    "words and signs + logistic regression, balanced": on_numbers(_default_vectorizer, _logistic(class_weight="balanced")),
     **with_kernel("TF–IDF", always(TfidfKernel())),
     **with_neighbors("TF–IDF", always(TfidfKernel())),
     **with_kernel("spectrum", always(SpectrumKernel(4)), variants=(FULL, PRIOR)),

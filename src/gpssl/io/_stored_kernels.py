@@ -1,4 +1,4 @@
-"""How kernels are stored, and what can be in them: by their parameters, with the vectorizers, matrices and graphs among these."""
+"""The form in which kernels, and the vectorizers, matrices and graphs among their parameters, are stored in model files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _selector_together(parts: dict[str, Any]) -> Any:
 
 
 def _for_nodes(kind: type) -> Form:
-    """A kernel between nodes: its graph as a sparse matrix, with the names of the nodes where they have some."""
+    """Store a kernel between nodes with its graph as a sparse matrix, or as edges with the names of the nodes."""
     plain = by_parameters(kind)
 
     def take_apart(kernel: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _for_nodes(kind: type) -> Form:
 
 
 def _graph_apart(graph: Any) -> dict[str, Any]:
-    """Edges in their order, which that of sums follows: positions of both nodes, and the weight. [E, 3]"""
+    """Return the positions of both nodes and the weight of each edge [E, 3], in the order of the graph: sums follow it."""
     if graph.is_multigraph():
         raise ModelFileError("a graph with several edges between two nodes cannot be stored: fit with networkx.Graph(graph)")
     places = {name: place for place, name in enumerate(graph.nodes)}
@@ -77,7 +77,7 @@ def _graph_together(edges: NDArray[Any], nodes: list[Any]) -> Any:
 
 
 def _vectorizer() -> Form:
-    """One that reads files by their names is left out: a model file could name any."""
+    """Store a vectorizer, but refuse one that reads files by name: a model file could name any file."""
     plain = by_scikit_learn(TfidfVectorizer, private=("_tfidf",))
 
     def put_together(parts: dict[str, Any]) -> Any:

@@ -285,7 +285,7 @@ class KernelSpace:
         sizes = np.sqrt(kernel_diagonal(self.kernel, X))
         if sizes.min(initial=1.0) == 0:
             raise ValueError(
-                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. FoundNeighbors "
-                "need a kernel that is positive on all rows."
+                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. Choose a "
+                "kernel that is positive on all rows."
             )
         return sizes

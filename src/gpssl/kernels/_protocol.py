@@ -144,6 +144,12 @@ def short_repr(kernel: Kernel) -> str:
     return f"{type(kernel).__name__}({', '.join(texts)})"
 
 
+def full_repr(kernel: Kernel) -> str:
+    """Return the kernel with all its parameters."""
+    parameters = kernel.get_params(deep=False)
+    return f"{type(kernel).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+
+
 def _shortened(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"<array {value.shape}>"
@@ -152,6 +158,19 @@ def _shortened(value: Any) -> str:
 
 
 # Prepare: what a row is
+
+
+@runtime_checkable
+class _ConvertsToArray(Protocol):
+    """A Series or data frame of any library."""
+
+    def to_numpy(self) -> NDArray[Any]: ...
+
+
+def single_column(X: Any) -> Any:
+    """Return the rows of a kernel for objects: those of a Series, or of a data frame or array with one column, as an array [n]."""
+    values = X.to_numpy() if isinstance(X, _ConvertsToArray) else X
+    return values[:, 0] if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def leaves(kernel: Kernel) -> list[Kernel]:

@@ -1,13 +1,13 @@
-"""Words in strings, counted: the engine of the kernels for sequences.
+"""Counts of words in strings, on which the kernels for strings and graphs are built.
 
 A pattern is a tuple of offsets. At each position of a string where it fits, the letters at these offsets are a word, and how often each
-word occurs is the string's feature vector. Words are known by 64-bit hashes of their letters (simple tabulation: one well-mixed number
-for each letter in each place, added up), of which the leading bits share a key with the number of the string:
+word occurs is the string's feature vector. Words are identified by 64-bit hashes of their letters (simple tabulation: one well-mixed
+number for each letter in each place, added up), whose leading bits share a key with the number of the string:
 
     key = string (12 bits) | hash (52 − g bits) | group (g bits)
 
-One sort of these keys then brings all occurrences of a word in a string together. A million distinct words meet by chance with a
-probability of about 1e-4, the same in every process.
+One sort of these keys brings all occurrences of a word in a string together. Among a million distinct words, two have the same hash with
+a probability of about 1e-4, the same in every process.
 """
 
 from __future__ import annotations
@@ -20,9 +20,19 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..data._arrays import mixed_bits
+from ._protocol import Array
 
 NO_WORD = np.uint64(2**64 - 1)
-"""Comes after all words."""
+"""A number after all words."""
+STRING_BITS = np.uint64(12)
+WORD_BITS = np.uint64(64) - STRING_BITS
+MAX_STRINGS = 2**12
+MAX_KEYS = 2**19
+"""Keys sorted at a time, unless a single string has more: what fits in the cache, and bounds the memory."""
+PLACE_BITS = np.uint64(32)
+"""Letters are numbers below this many bits; their place in the word comes above."""
+NO_LETTER = 2**31
+"""Takes the place of a letter where the pattern's identity, not a letter, is hashed."""
 
 
 class Counts(NamedTuple):
@@ -30,26 +40,26 @@ class Counts(NamedTuple):
 
     string: NDArray[np.intp]
     word: NDArray[np.uint64]
-    value: NDArray[np.float64]
-    """How often, each occurrence with its weight."""
-    coefficient: NDArray[np.float64]
+    value: Array
+    """The number of occurrences, each with its weight."""
+    coefficient: Array
 
-    def squared_norms(self, n_strings: int) -> NDArray[np.float64]:
-        """Σ over words of coefficient × value², for each string. [n]"""
+    def squared_norms(self, n_strings: int) -> Array:
+        """Return Σ over words of coefficient × value², for each string. [n]"""
         return np.bincount(self.string, self.coefficient * self.value**2, minlength=n_strings).astype(np.float64, copy=False)
 
-    def matrix(self, values: NDArray[np.float64], words: NDArray[np.uint64], n_strings: int) -> csr_array:
-        """The values in the columns of the given words, in rising order; other words have none. [n, number of words]"""
+    def matrix(self, values: Array, words: NDArray[np.uint64], n_strings: int) -> csr_array:
+        """Return the values in one column for each of the given words, which are in rising order; leave other words out. [n, words]"""
         column = np.searchsorted(words, self.word)
         known = np.append(words, NO_WORD)[column] == self.word
         starts = np.searchsorted(self.string[known], np.arange(n_strings + 1))
-        # Half the bytes for all but the largest: SciPy keeps what it is given.
+        # SciPy keeps the type of indices: short ones, except for the largest matrices, take half the memory.
         index = np.int32 if max(len(self.word), len(words)) < 2**31 else np.int64
         return csr_array((values[known], column[known].astype(index), starts.astype(index)), shape=(n_strings, len(words)))
 
 
-def write_products(vectors: csr_array, columns: csr_array, out: NDArray[np.float64]) -> None:
-    """The inner products of sparse vectors [n, D] with sparse columns [D, m], written into an array. [n, m]"""
+def write_products(vectors: csr_array, columns: csr_array, out: Array) -> None:
+    """Write the inner products of sparse vectors [n, D] and sparse columns [D, m] into an array. [n, m]"""
     products = vectors @ columns
     if out.flags.c_contiguous and out.dtype == products.dtype:
         products.toarray(out=out)
@@ -57,37 +67,30 @@ def write_products(vectors: csr_array, columns: csr_array, out: NDArray[np.float
         out[...] = products.toarray()
 
 
-STRING_BITS = np.uint64(12)
-WORD_BITS = np.uint64(64) - STRING_BITS
-MAX_STRINGS = 2**12
-MAX_KEYS = 2**19
-"""Sorted at a time, unless a single string has more: what fits in the cache, and bounds the memory."""
-PLACE_BITS = np.uint64(32)
-"""Letters are numbers below this many bits; their place in the word comes above."""
-NO_LETTER = 2**31
-"""Takes the place of a letter where the pattern's identity, not a letter, is hashed."""
+HashedWords = tuple[NDArray[np.uint64], NDArray[np.intp] | NDArray[np.bool_], tuple[float, float]]
+"""Words as hashes, the positions at which they begin, and their weight and coefficient."""
 
 
 class Pattern(NamedTuple):
-    """Which letters make up a word, and what an occurrence of it counts."""
+    """The offsets of the letters of a word, and the weight of an occurrence."""
 
     offsets: tuple[int, ...]
     span: int
-    """Letters that have to be there, from the first on."""
+    """How many letters a string must have from the first letter of the word on."""
     weight: float = 1.0
-    """What an occurrence adds to the count."""
+    """The number that an occurrence adds to the count."""
     coefficient: float = 1.0
-    """What the product of two counts is multiplied by; the same for all patterns of one identity."""
+    """The factor of the product of two counts; the same for all patterns of one identity."""
     identity: int = 0
     """Patterns with different identities have no word in common."""
 
 
 def count_words(strings: NDArray[Any], patterns: Sequence[Pattern], *, alphabet: str | None = None, max_groups: int = 1) -> Counts:
-    """The words of all patterns in each string.
+    """Count the words of all patterns in each string.
 
     A string shorter than the shortest pattern is a word of its own, with weight and coefficient 1. With an alphabet, letters outside
-    it are all the same letter. `max_groups` is how many pairs of weight and coefficient there may be, that of whole strings among them;
-    words are only comparable between calls with the same number.
+    it are all the same letter. `max_groups` is how many pairs of weight and coefficient there may be, including that of whole strings;
+    words are only comparable between calls with the same `max_groups`.
     """
     group_bits = np.uint64((max_groups - 1).bit_length())
     lengths = np.fromiter(map(len, strings), dtype=np.intp, count=len(strings))
@@ -99,7 +102,7 @@ def count_words(strings: NDArray[Any], patterns: Sequence[Pattern], *, alphabet:
 
 
 def _blocks(lengths: NDArray[np.intp], max_letters: int) -> Iterator[slice]:
-    """Consecutive strings with so many letters in all, or one that has more; one empty block where there are no strings."""
+    """Yield slices of strings with at most `max_letters` letters in all, or one longer string; one empty slice if there are no strings."""
     ends = np.cumsum(lengths)
     start = 0
     while start < max(1, len(lengths)):
@@ -111,7 +114,7 @@ def _blocks(lengths: NDArray[np.intp], max_letters: int) -> Iterator[slice]:
 
 
 def encode(text: str, alphabet: str | None = None) -> NDArray[np.uint64]:
-    """The letters' code points or, with an alphabet, their places in it; all others get the place after the last."""
+    """Return the code points of the letters or, with an alphabet, their places in it; all others get the place after the last."""
     code_points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     if alphabet is None:
         return code_points.astype(np.uint64)
@@ -123,14 +126,14 @@ def encode(text: str, alphabet: str | None = None) -> NDArray[np.uint64]:
 def _count_in_block(
     letters: NDArray[np.uint64], lengths: NDArray[np.intp], patterns: Sequence[Pattern], group_bits: np.uint64, first: int
 ) -> Counts:
-    """The words in consecutive strings, of which the first has the number `first`."""
+    """Count the words in consecutive strings, the first of which has the number `first`."""
     groups = sorted({(pattern.weight, pattern.coefficient) for pattern in patterns} | {(1.0, 1.0)})
     string = np.repeat(np.arange(len(lengths), dtype=np.uint64) << WORD_BITS, lengths)
-    pieces = [np.empty(0, dtype=np.uint64)]
+    unsorted = [np.empty(0, dtype=np.uint64)]
     for hashes, positions, group in _hashed_words(letters, lengths, patterns):
         word = hashes >> (STRING_BITS + group_bits) << group_bits
-        pieces.append(string[positions] | word | np.uint64(groups.index(group)))
-    keys = np.sort(np.concatenate(pieces))
+        unsorted.append(string[positions] | word | np.uint64(groups.index(group)))
+    keys = np.sort(np.concatenate(unsorted))
     without_group = keys >> group_bits
     starts = np.flatnonzero(np.diff(without_group, prepend=~without_group[:1]))  # the first always differs from its complement
     group_of = (keys & ((np.uint64(1) << group_bits) - np.uint64(1))).astype(np.intp)
@@ -143,12 +146,8 @@ def _count_in_block(
     )
 
 
-HashedWords = tuple[NDArray[np.uint64], NDArray[np.intp] | NDArray[np.bool_], tuple[float, float]]
-"""Words as hashes, the positions at which they begin, and their weight and coefficient."""
-
-
 def _hashed_words(letters: NDArray[np.uint64], lengths: NDArray[np.intp], patterns: Sequence[Pattern]) -> Iterator[HashedWords]:
-    """The words of each pattern, then the strings that are too short for any."""
+    """Yield the words of each pattern, then the strings that are too short for any."""
     ends, longest = np.cumsum(lengths), lengths.max(initial=0)
     left = np.repeat(ends, lengths) - np.arange(len(letters))  # letters from each position to the end of its string
     n_places = min(max(pattern.span for pattern in patterns), longest)
@@ -172,5 +171,5 @@ def _hashed_words(letters: NDArray[np.uint64], lengths: NDArray[np.intp], patter
 
 
 def _identity_bits(identity: int) -> np.uint64:
-    """A well-mixed number for each identity, other than those of letters."""
+    """Return a well-mixed number for each identity, different from those of letters."""
     return mixed_bits(np.array([(identity % 2**32 << 32) + NO_LETTER], dtype=np.uint64))[0]

@@ -1,23 +1,24 @@
-"""Kernels from elsewhere: GPyTorch's, any function, a Gram matrix."""
+"""Kernels from elsewhere: those of GPyTorch, any function of two sets of rows, a Gram matrix."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
-Array = NDArray[np.float64]
+from ._protocol import Array, NonStationary
 
-LARGEST_CHECKED = 3000
-"""Rows of a Gram matrix up to which its eigenvalues are computed, to see that none is negative."""
+_LARGEST_CHECKED = 3000
+"""Rows of a Gram matrix up to which its eigenvalues are computed, to check that none is negative."""
 
 
 def from_gpytorch(kernel: Any) -> GPyTorchKernel:
-    """A kernel of GPyTorch, with the parameters it has now, in double precision. The one that is passed stays as it is."""
+    """Return a copy of a kernel of GPyTorch, with its current parameters, in double precision."""
     try:
         import gpytorch
     except ImportError as error:
@@ -29,27 +30,15 @@ def from_gpytorch(kernel: Any) -> GPyTorchKernel:
     return GPyTorchKernel(deepcopy(kernel).double().eval())
 
 
-class _Wrapped(Kernel):
-    """What the kernels of this file share."""
-
-    def is_stationary(self) -> bool:
-        """Not known, which is the same as no."""
-        return False
-
-    def _no_gradient(self, eval_gradient: bool) -> None:
-        if eval_gradient:
-            raise ValueError(f"{type(self).__name__} does not compute gradients.")
-
-
-class GPyTorchKernel(_Wrapped):
+class GPyTorchKernel(NonStationary, Kernel):
     """A kernel of GPyTorch between vectors, without gradients. Made by `from_gpytorch`."""
 
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
-        """k(X, Y). [n, m]"""
-        self._no_gradient(eval_gradient)
+        """Return k(X, Y). [n, m]"""
+        _no_gradient(self, eval_gradient)
         import torch
 
         rows = _tensor(X)
@@ -58,14 +47,14 @@ class GPyTorchKernel(_Wrapped):
         return np.asarray(values.numpy(), dtype=np.float64)
 
     def diag(self, X: Any) -> Array:
-        """k(x, x). [n]"""
+        """Return k(x, x) for each row. [n]"""
         import torch
 
         with torch.no_grad():
             return np.asarray(self.kernel(_tensor(X), diag=True).numpy(), dtype=np.float64)
 
     def describe(self) -> str:
-        """The kernel and the values of its parameters."""
+        """Return the kernel and the values of its parameters, for `SelfDescribingKernel`."""
         values = {name: value.numpy().tolist() for name, value in self.kernel.state_dict().items()}
         return f"{self.kernel} {values}"
 
@@ -79,17 +68,17 @@ def _tensor(X: Any) -> Any:
     return torch.tensor(np.asarray(X), dtype=torch.float64)  # a copy: rows may be read-only
 
 
-class CallableKernel(_Wrapped):
-    """Any function of two sets of rows as a kernel. To be pickled, it must be a function that can be imported.
+class CallableKernel(NonStationary, Kernel):
+    """Any function of two sets of rows as a kernel. Only a function that can be imported can be pickled.
 
     Parameters
     ----------
     function
         f(X, Y), which returns the matrix k(X, Y) [n, m]; with `elementwise`, f(x, y), which returns a number.
     vectors
-        Whether rows are vectors of numbers, or objects as they come.
+        Whether rows are vectors of numbers; otherwise they are objects, which are passed on as they are.
     elementwise
-        Whether the function takes one row of each.
+        Whether the function takes two rows instead of two sets of rows.
     diagonal
         f(X), which returns k(x, x) for each row [n]. Without it the function is called row by row.
     """
@@ -113,8 +102,8 @@ class CallableKernel(_Wrapped):
         return self.vectors
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
-        """k(X, Y). [n, m]"""
-        self._no_gradient(eval_gradient)
+        """Return k(X, Y). [n, m]"""
+        _no_gradient(self, eval_gradient)
         if not callable(self.function):
             raise TypeError(f"CallableKernel takes a function of two sets of rows, got {self.function!r}.")
         Y = X if Y is None else Y
@@ -122,7 +111,7 @@ class CallableKernel(_Wrapped):
         return self._checked(values, (len(X), len(Y)), "function")
 
     def diag(self, X: Any) -> Array:
-        """k(x, x). [n]"""
+        """Return k(x, x) for each row. [n]"""
         if self.diagonal is not None:
             return self._checked(self.diagonal(X), (len(X),), "diagonal")
         return np.array([self(X[i : i + 1])[0, 0] for i in range(len(X))], dtype=np.float64)
@@ -137,11 +126,11 @@ class CallableKernel(_Wrapped):
         return f"CallableKernel({getattr(self.function, '__qualname__', type(self.function).__name__)})"
 
 
-class PrecomputedKernel(GenericKernelMixin, _Wrapped):
-    """A Gram matrix. Rows are positions in it, `np.arange(n)` for all.
+class PrecomputedKernel(NonStationary, GenericKernelMixin, Kernel):
+    """A Gram matrix. Rows are positions in it: `np.arange(n)` for all of them.
 
     It must be square, symmetric and finite. Up to 3,000 rows its smallest eigenvalue is checked too, which must be at least
-    −1e-8 times the trace; a larger matrix is taken at its word, and inference says so if it meets a negative variance.
+    −1e-8 times the trace; a larger matrix is not checked, and the fit fails where it meets a negative variance.
 
     Parameters
     ----------
@@ -153,7 +142,7 @@ class PrecomputedKernel(GenericKernelMixin, _Wrapped):
         self.gram = gram
 
     def prepare(self, X: Any) -> NDArray[Any]:
-        """Positions, checked, as Python's numbers. [n]"""
+        """Return positions as numbers of Python; raise ValueError if one is outside the matrix. [n]"""
         positions = self._positions(X)
         rows = np.empty(len(positions), dtype=object)
         rows[:] = positions.tolist()
@@ -166,33 +155,38 @@ class PrecomputedKernel(GenericKernelMixin, _Wrapped):
         numbers = values.astype(np.float64) if values.dtype.kind in "iufO" and values.ndim == 1 else np.full(1, np.nan)
         if not (numbers == np.floor(numbers)).all():
             raise ValueError("Rows of PrecomputedKernel are positions in its Gram matrix: whole numbers, of shape [n] or [n, 1].")
-        n_rows = len(self._checked_gram())
+        n_rows = len(self._checked_gram)
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n_rows:
             outside = numbers[(numbers < 0) | (numbers >= n_rows)][0]
             raise ValueError(f"Row {outside:.0f} is outside the Gram matrix, which has {n_rows} rows (positions count from 0).")
         return numbers.astype(np.intp)
 
+    @cached_property
     def _checked_gram(self) -> Array:
-        """Checked at first use."""
-        if not hasattr(self, "_gram"):
-            self._gram = _check_gram(self.gram)
-        return self._gram
+        return _check_gram(self.gram)
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
-        """k(X, Y). [n, m]"""
-        self._no_gradient(eval_gradient)
+        """Return k(X, Y). [n, m]"""
+        _no_gradient(self, eval_gradient)
         rows = self._positions(X)
-        return self._checked_gram()[np.ix_(rows, rows if Y is None else self._positions(Y))]
+        return self._checked_gram[np.ix_(rows, rows if Y is None else self._positions(Y))]
 
     def diag(self, X: Any) -> Array:
-        """k(x, x). [n]"""
-        return self._checked_gram().diagonal()[self._positions(X)]
+        """Return k(x, x) for each row. [n]"""
+        return self._checked_gram.diagonal()[self._positions(X)]
 
     def __repr__(self) -> str:
         return f"PrecomputedKernel({len(self.gram)} rows)"
 
 
+def _no_gradient(kernel: Kernel, eval_gradient: bool) -> None:
+    """Raise ValueError if the gradient is asked for."""
+    if eval_gradient:
+        raise ValueError(f"{type(kernel).__name__} does not compute gradients.")
+
+
 def _check_gram(gram: Any) -> Array:
+    """Return the Gram matrix as an array; raise ValueError unless it is square, finite, symmetric and positive semi-definite."""
     matrix = np.asarray(gram)
     if matrix.dtype.kind not in "fiub":
         raise ValueError(f"A Gram matrix is an array of numbers, got {matrix.dtype}.")
@@ -204,7 +198,7 @@ def _check_gram(gram: Any) -> Array:
     largest = np.abs(matrix).max(initial=0.0)
     if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * largest):
         raise ValueError("The Gram matrix is not symmetric: k(x, y) must equal k(y, x).")
-    if 0 < len(matrix) <= LARGEST_CHECKED:
+    if 0 < len(matrix) <= _LARGEST_CHECKED:
         smallest = float(np.linalg.eigvalsh(matrix)[0])
         if smallest < -1e-8 * max(float(matrix.trace()), np.finfo(float).tiny):
             raise ValueError(f"The Gram matrix is not positive semi-definite: its smallest eigenvalue is {smallest:.3g}.")

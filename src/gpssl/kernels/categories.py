@@ -1,4 +1,4 @@
-"""A kernel for columns whose values have an order, but no unit: grades, stages, answers from "never" to "always"."""
+"""Kernels for columns without a unit: categories, and values with an order such as grades, stages or answers from "never" to "always"."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._validation import check_number
@@ -16,6 +15,7 @@ from ..data._encoding import are_codes, encode_cell
 from ..data._rows import MappedRows, Rows
 from ._lengthscale import check_rule, neighbor_lengthscale
 from ._protocol import (
+    Array,
     BlockKernel,
     CallByBlocks,
     TakesMissingCells,
@@ -30,10 +30,10 @@ from ._protocol import (
 )
 from .vectors import IncompleteRBF
 
-Array = NDArray[np.float64]
-
-MISSING = np.inf
-"""Missing cells are a category of their own: a number that no cell can be."""
+_MISSING = np.inf
+"""The category of missing cells: a number that no cell can be."""
+_MAX_LEVELS = 1000
+"""Distinct numbers of a column that are kept as levels; positions between them are interpolated."""
 
 
 class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin, Kernel):
@@ -48,11 +48,11 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin
     neighborhood, reduce
         The rule of `NeighborRBF` for h: the Hamming distance to the ⌊N / neighborhood⌋-th neighbor.
     stretch
-        What √h of that rule is multiplied with, as a lengthscale would be.
+        The factor by which √h of that rule is multiplied, as a lengthscale would be.
     max_rows
         With more distinct rows than this, the rule is computed on a sample of this size.
     scale
-        h. Found at `fit` where it is None.
+        h. None: found at `fit`.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin
         return self.scale is not None
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> CategoryKernel:
-        """The kernel with the scale that the rule gives for these rows."""
+        """Return the kernel with the scale that the rule gives for these rows."""
         check_rule(self.neighborhood, self.reduce, self.max_rows)
         check_number("stretch", self.stretch, Real, above=0)
         if self.scale is not None:
@@ -89,7 +89,7 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin
         return CategoryKernel(**{**self.get_params(deep=False), "scale": self.stretch**2 * share * sample.rows.shape[1]})
 
     def block_kernel(self, points: Array) -> BlockKernel:
-        """Columns are compared one after the other, in bytes."""
+        """Return a function that compares one column after the other and counts the differences in small integers."""
         if self.scale is None:
             raise not_resolved(self, "scale")
         columns = np.ascontiguousarray(_comparable(points).T)
@@ -103,28 +103,20 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin
 
         return fill
 
-    def is_stationary(self) -> bool:
-        """Cells are compared, not subtracted."""
-        return False
-
     def __repr__(self) -> str:
         return short_repr(self)
 
 
 def _comparable(rows: Array) -> Array:
-    """Missing cells, of which no two are equal as NaN, as a category."""
-    return np.where(np.isnan(rows), MISSING, rows)
-
-
-MAX_LEVELS = 1000
-"""Distinct numbers of a column that are kept; between them, positions are interpolated."""
+    """Replace NaN, which does not equal itself, by the category of missing cells."""
+    return np.where(np.isnan(rows), _MISSING, rows)
 
 
 class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
     """A squared exponential of the positions that values have among the levels of their column, from 0 for the lowest to 1 for the highest.
 
-    Numbers that are between two levels are between their positions, and beyond the last level at its position. Text that is no level, and
-    missing cells, have no position: they are treated as `IncompleteRBF` treats missing cells.
+    The position of a number between two levels is interpolated; a number beyond the last level has the position of that level. Text that
+    is no level, and missing cells, have no position: they are treated as `IncompleteRBF` treats missing cells.
 
     Parameters
     ----------
@@ -132,9 +124,9 @@ class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         The values from the lowest to the highest, for all columns. None takes them from the columns: the levels of pandas' ordered
         categories, or the distinct numbers of the training rows.
     kernel
-        For the positions. The default is `IncompleteRBF()`, which measures them in units of each column's standard deviation.
+        The kernel for the positions. The default is `IncompleteRBF()`, which measures them in units of each column's standard deviation.
     positions
-        The levels and their positions, for each column, as pairs of arrays: found at `fit`.
+        The levels and their positions, for each column, as pairs of arrays. None: found at `fit`.
     """
 
     def __init__(
@@ -154,7 +146,7 @@ class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         return self.positions is not None
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> OrdinalKernel:
-        """The kernel with the levels of these rows, and with a kernel for their positions."""
+        """Return the kernel with the levels of these rows, and with a concrete kernel for their positions."""
         self._check_levels()
         rows = training_rows(self, X, sample_weight)
         levels = [self._levels_of(rows, place, seed) for place in range(rows.n_columns)]
@@ -170,11 +162,11 @@ class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
             raise ValueError(f"levels must be a list of at least two different values, lowest first, or None, got {self.levels!r}.")
 
     def _levels_of(self, rows: Rows, place: int, seed: int) -> Array:
-        """The levels of a column, from the lowest to the highest, as numbers or codes."""
+        """Return the levels of a column, from the lowest to the highest, as numbers or codes."""
         levels = self.levels if self.levels is not None else _ordered_categories(rows.header, place)
         if levels is not None:
             return np.array([encode_cell(level) for level in levels])
-        values = rows.sample(MAX_LEVELS, seed).rows[:, place]
+        values = rows.sample(_MAX_LEVELS, seed).rows[:, place]
         distinct = np.unique(values[~np.isnan(values)])
         if are_codes(distinct).any():
             raise ValueError(
@@ -184,20 +176,20 @@ class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         return distinct if len(distinct) > 1 else np.append(distinct[:1], np.inf)
 
     def positions_of(self, X: Array) -> Array:
-        """Where the values are among the levels, in [0, 1]; NaN for what is no level. [n, D]"""
+        """Return where the values are among the levels, in [0, 1]; NaN for what is no level. [n, D]"""
         if self.positions is None:
             raise not_resolved(self, "levels and lengthscale")
         columns = zip(np.asarray(X).T, self.positions, strict=True)
         positions = np.column_stack([_interpolate(values, *levels) for values, levels in columns])
         if np.isnan(positions).any() and not (self.kernel is None or isinstance(self.kernel, TakesMissingCells)):
             raise ValueError(
-                f"Some cells are missing or no level of their column, but the kernel for positions, {self.kernel}, needs all of them: use "
-                "IncompleteRBF."
+                f"Some cells are missing or are no level of their column, but the kernel for positions, {self.kernel}, needs all of them: "
+                "use IncompleteRBF."
             )
         return positions
 
     def block_kernel(self, points: Array) -> BlockKernel:
-        """That of the kernel for positions."""
+        """Return the function of the kernel for positions, applied to the positions of the values."""
         positions = self.positions_of(points)
         fill_positions = block_kernel(self.kernel, positions)
 
@@ -207,19 +199,15 @@ class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         return fill
 
     def diag(self, X: Any) -> Array:
-        """That of the kernel for positions. [n]"""
+        """Return k(x, x), by the kernel for positions. [n]"""
         return kernel_diagonal(self.kernel, self.positions_of(self.prepare(X)))
-
-    def is_stationary(self) -> bool:
-        """Positions are no shifts of values."""
-        return False
 
     def __repr__(self) -> str:
         return short_repr(self)
 
 
 def _interpolate(values: Array, levels: Array, positions: Array) -> Array:
-    """Positions of values among levels that are numbers in rising order, or codes in any order."""
+    """Return the positions of values among levels that are numbers in rising order, or codes in any order. [n]"""
     if not are_codes(levels).any() and (np.diff(levels) > 0).all():
         numbers = np.where(are_codes(values), np.nan, values)
         return np.interp(numbers, levels, positions)
@@ -230,12 +218,12 @@ def _interpolate(values: Array, levels: Array, positions: Array) -> Array:
 
 
 def _ordered_categories(header: Any, place: int) -> Sequence[Any] | None:
-    """The levels of a column of pandas' ordered categories, or of polars' Enum."""
-    if not hasattr(header, "iloc"):
-        enum = None if header is None else header.dtypes[place]
-        return list(enum.categories) if enum is not None and type(enum).__name__ == "Enum" else None
-    dtype = header.dtypes.iloc[place]
-    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
+    """Return the levels of a column of pandas' ordered categories, or of polars' Enum; None for other columns."""
+    if header is None:
+        return None
+    dtype = list(header.dtypes)[place]
+    name = type(dtype).__name__
+    return list(dtype.categories) if name == "Enum" or (name == "CategoricalDtype" and dtype.ordered) else None
 
 
 def _name(header: Any, place: int) -> Any:

@@ -1,9 +1,9 @@
-"""A kernel for documents: the words they share, rare ones more than common ones."""
+"""A kernel for documents: two documents are alike if they share words, and rare words count more than common ones."""
 
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +15,39 @@ from sklearn.preprocessing import normalize
 
 from .._validation import check_number
 from ..data._rows import Part
-from ._protocol import BlockKernel, not_resolved, training_rows
+from ._protocol import Array, BlockKernel, not_resolved, training_rows
 from ._word_counts import write_products
-from .strings import StringKernel
+from .strings import _StringKernel
 
-WORDS_AND_SIGNS = r"\w+|[^\w\s]"
+_WORDS_AND_SIGNS = r"\w+|[^\w\s]"
 """Words of one letter and signs carry meaning in short messages: "u", "2", "£", "!". scikit-learn's own pattern leaves them out."""
 
 
-class TfidfKernel(StringKernel):
-    """Cosine of the angle between tf-idf vectors, or a squared exponential of their distance.
+@runtime_checkable
+class _Vectorizer(Protocol):
+    """An object that turns documents into vectors."""
+
+    def fit(self, X: Any) -> Any: ...
+
+    def transform(self, X: Any) -> Any: ...
+
+
+class TfidfKernel(_StringKernel):
+    """The cosine of the angle between tf-idf vectors, or a squared exponential of their distance.
 
         k(x, y) = xᵀ y                               without a lengthscale
         k(x, y) = exp(−|x − y|² / 2l²)               with lengthscale l;      |x − y|² = 2 − 2 xᵀ y
 
-    x and y are the vectors of two documents, scaled to length 1. A document without any word of the training documents has a vector of
-    zeros; all such documents count as having one further word, which no other has: they are the same to the kernel, and xᵀ y = 0 with
+    x and y are the vectors of two documents, scaled to length 1. A document without any word of the training documents would have a
+    vector of zeros. All such documents get one further word, which no other has: they are the same to the kernel, and xᵀ y = 0 with
     all others.
 
     Parameters
     ----------
     vectorizer
-        What turns documents into vectors: a `TfidfVectorizer`, or anything with its `fit` and `transform`. A clone is fitted to the
+        A `TfidfVectorizer`, or another object with `fit` and `transform`, that turns documents into vectors. A clone is fitted to the
         distinct training documents, so that `min_df`, `max_df` and `max_features` count each of them once; idf is that of all rows
-        with their weights. One that is fitted already comes as a `sklearn.frozen.FrozenEstimator`. None: words and signs in lower
+        with their weights. Pass one that is fitted already as a `sklearn.frozen.FrozenEstimator`. None: words and signs in lower
         case, with 1 + log of their count.
     length_scale
         l, in units in which two documents without a common word are √2 apart; None: the cosine.
@@ -53,13 +62,13 @@ class TfidfKernel(StringKernel):
         """Whether nothing is left to be taken from the training rows."""
         return isinstance(self.vectorizer, FrozenEstimator)
 
-    def resolve(self, X: Any, sample_weight: NDArray[np.float64] | None = None, seed: int = 0) -> TfidfKernel:
-        """The kernel with a vectorizer that has been fitted to these documents, unless it comes with one."""
+    def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> TfidfKernel:
+        """Return the kernel with a vectorizer that is fitted to these documents, unless its own is fitted already."""
         self._check_parameters()
         if self.is_resolved:
             return TfidfKernel(self.vectorizer, self.length_scale)
         documents = training_rows(self, X, sample_weight).reduce(_documents_that_count, _concatenate).distinct()
-        blank = default_vectorizer() if self.vectorizer is None else self.vectorizer
+        blank = _default_vectorizer() if self.vectorizer is None else self.vectorizer
         fitted = clone(blank).fit(documents.texts)
         if isinstance(fitted, TfidfVectorizer) and fitted.use_idf:
             fitted.idf_ = _weighted_idf(fitted, documents)
@@ -68,18 +77,18 @@ class TfidfKernel(StringKernel):
     def _check_parameters(self) -> None:
         if self.length_scale is not None:
             check_number("length_scale", self.length_scale, Real, above=0, otherwise="or None")
-        usable = hasattr(self.vectorizer, "fit") and hasattr(self.vectorizer, "transform") and not isinstance(self.vectorizer, type)
+        usable = isinstance(self.vectorizer, _Vectorizer) and not isinstance(self.vectorizer, type)
         if self.vectorizer is not None and not usable:
             raise ValueError(f"vectorizer must be an object such as TfidfVectorizer(), or None, got {self.vectorizer!r}.")
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
-        """A function that fills in k(X, points) block by block; the vectors of the points are computed once."""
+        """Compute the vectors of the points once, and return a function that fills in k(X, points) block by block."""
         self._check_parameters()
         if not self.is_resolved:
             raise not_resolved(self, "words and their weights")
         columns = self._vectors(points).T.tocsr()
 
-        def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+        def fill(X: NDArray[Any], out: Array) -> None:
             write_products(self._vectors(X), columns, out)
             np.minimum(out, 1.0, out=out)
             if self.length_scale is not None:
@@ -90,27 +99,27 @@ class TfidfKernel(StringKernel):
         return fill
 
     def _vectors(self, texts: NDArray[Any]) -> csr_array:
-        """Vectors of length 1, with one entry more for documents that have no known word. [n, D + 1]"""
+        """Return vectors of length 1, with one more entry for documents that have no known word. [n, D + 1]"""
         vectors = normalize(csr_array(self.vectorizer.transform(texts), dtype=np.float64))
         vectors.eliminate_zeros()
         nothing_known = (np.diff(vectors.indptr) == 0).astype(np.float64)
         return csr_array(hstack([vectors, csr_array(nothing_known[:, None])], format="csr"))
 
 
-def default_vectorizer() -> TfidfVectorizer:
-    """Words and signs in lower case, with 1 + log of their count."""
-    return TfidfVectorizer(sublinear_tf=True, token_pattern=WORDS_AND_SIGNS)
+def _default_vectorizer() -> TfidfVectorizer:
+    """Return a vectorizer of words and signs in lower case, with 1 + log of their count."""
+    return TfidfVectorizer(sublinear_tf=True, token_pattern=_WORDS_AND_SIGNS)
 
 
 class _Documents(NamedTuple):
     """Documents and their weights."""
 
     texts: NDArray[Any]
-    weight: NDArray[np.float64]
+    weight: Array
 
     def distinct(self) -> _Documents:
-        """Each once, in alphabetical order, with the weights of its copies added, in an order that does not depend on that of the rows."""
-        # By weight first: the second sort leaves copies in that order.
+        """Return each document once, in alphabetical order, with the summed weight of its copies."""
+        # Sorted by weight first, so that the weights of copies are added in the same order for any order of the rows.
         order = np.argsort(self.weight, kind="stable")
         texts, inverse = np.unique(self.texts[order], return_inverse=True)
         return _Documents(texts, np.bincount(inverse, self.weight[order], minlength=len(texts)).astype(np.float64, copy=False))
@@ -125,10 +134,10 @@ def _concatenate(one: _Documents, other: _Documents) -> _Documents:
     return _Documents(*(np.concatenate(pair) for pair in zip(one, other, strict=True)))
 
 
-def _weighted_idf(fitted: TfidfVectorizer, documents: _Documents) -> NDArray[np.float64]:
-    """idf = log((n + s) / (df + s)) + 1 with s = 1 if `smooth_idf`, else 0; a document of weight w is w documents. [D]"""
+def _weighted_idf(fitted: TfidfVectorizer, documents: _Documents) -> Array:
+    """Return idf = log((n + s) / (df + s)) + 1 with s = 1 if `smooth_idf`, else 0; a document of weight w is w documents. [D]"""
     occurs = csr_array(fitted.transform(documents.texts)) != 0
     frequency = occurs.astype(np.float64).T @ documents.weight
     smooth = float(fitted.smooth_idf)
-    idf: NDArray[np.float64] = np.log((documents.weight.sum() + smooth) / (frequency + smooth)) + 1
+    idf: Array = np.log((documents.weight.sum() + smooth) / (frequency + smooth)) + 1
     return idf

@@ -1,4 +1,11 @@
-"""Kernels between graphs: what two graphs have in common, as counts of what there is in them."""
+"""Kernels between graphs: each counts something in two graphs, such as neighborhoods, distances or walks, and compares the counts.
+
+A row is an undirected NetworkX graph, or GraKeL's `[edges, labels]`: edges as pairs of nodes, as a dictionary of the neighbors of each
+node, or as an adjacency matrix; labels as a dictionary, or left out. An edge that is given in one direction counts in both, and weights
+are ignored. Labels are text or numbers and are compared as text. The nodes of a graph without labels are labeled with their number of
+neighbors, "degree 3". Equal graphs are the same row. Graphs that are equal up to the names of their nodes have the same kernel, but are
+different rows.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,81 +24,61 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._validation import check_number
 from ..data._arrays import mixed_bits
-from ._protocol import BlockKernel, CallByBlocks, UnitDiagonal
+from ._protocol import Array, BlockKernel, CallByBlocks, UnitDiagonal, full_repr, single_column
 from ._word_counts import Counts, write_products
 
-Edges = set[tuple[Any, Any]]
+_Edges = set[tuple[Any, Any]]
+_Hashes = NDArray[np.uint64]
+
+_GRAPHS_REMEMBERED = 20_000
+"""Graphs whose counts are kept: a fit asks for the counts of the same graphs whenever it chooses a few more inducing graphs."""
+_NOTHING = np.uint64(0)
+"""Stands for a graph in which there is nothing to count."""
+_STEP, _DISTANCE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+"""Odd numbers by which the hashes of different iterations, and of different distances, differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabeledGraph:
-    """An undirected graph whose nodes are 0, 1, …, in the order of their names."""
+    """An undirected graph whose nodes are 0, 1, …, in the order of their names; graph kernels work on such rows."""
 
     edges: tuple[tuple[int, int], ...]
-    """Sorted, each with the smaller node first."""
+    """Sorted edges, each with the smaller node first."""
     labels: tuple[str, ...]
-    """One for each node."""
+    """One label for each node."""
     attribute: str
     """The `node_label` that the labels were read with."""
 
     def adjacency(self) -> csr_array:
-        """A, with 1 for each edge in both directions. [n, n]"""
+        """Return A, with 1 for each edge in both directions. [n, n]"""
         pairs = np.array([*self.edges, *(edge[::-1] for edge in self.edges if edge[0] != edge[1])], dtype=np.intp).reshape(-1, 2)
         return csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(self.labels), len(self.labels)))
 
 
-class GraphRows:
-    """What all kernels between graphs share: their rows.
+@runtime_checkable
+class _NetworkXGraph(Protocol):
+    """A graph of NetworkX, which need not be imported to recognize one."""
 
-    A row is an undirected NetworkX graph, or GraKeL's `[edges, labels]`: edges as pairs of nodes, as a dictionary of the neighbors of
-    each node, or as an adjacency matrix; labels as a dictionary, or left out. An edge that is given in one direction counts in both, and
-    weights are ignored. Labels are text or numbers and are compared as text. The nodes of a graph without labels are labeled with their
-    number of neighbors, "degree 3".
+    nodes: Any
+    edges: Any
+    adj: Any
 
-    Equal graphs are the same row. Graphs that are equal up to the names of their nodes have the same kernel, but are rows of their own.
-    """
+    def is_directed(self) -> bool: ...
 
-    node_label: str
-
-    def prepare(self, X: Any) -> NDArray[Any]:
-        """Each graph as a `LabeledGraph`. [n]"""
-        if isinstance(X, LabeledGraph) or _is_networkx(X):
-            raise TypeError("X is a single graph; rows of a graph kernel are graphs, so pass a list of them.")
-        items = _items(X)
-        rows = np.empty(len(items), dtype=object)
-        for position, item in enumerate(items):
-            rows[position] = self._prepared(item, position)
-        return rows
-
-    def _prepared(self, graph: Any, position: int) -> LabeledGraph:
-        if not isinstance(graph, LabeledGraph):
-            return _from_networkx(graph, self.node_label, position) if _is_networkx(graph) else _from_pair(graph, self.node_label, position)
-        if graph.attribute != self.node_label:
-            raise ValueError(
-                f"The labels of these graphs were read with node_label={graph.attribute!r}, but {type(self).__name__} has "
-                f"node_label={self.node_label!r}. Kernels that are combined with + or * must have the same."
-            )
-        return graph
+    def is_multigraph(self) -> bool: ...
 
 
 def _items(X: Any) -> list[Any]:
-    """The rows one by one; of a data frame or array with one column, that column."""
-    values = X.to_numpy() if hasattr(X, "to_numpy") else X
-    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
+    """Return the rows as a list; those of a data frame or array with one column are in that column."""
+    values = single_column(X)
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"Rows of a graph kernel are graphs, in a list or an array; got {type(X).__name__}.")
     return list(values)
 
 
-def _is_networkx(graph: Any) -> bool:
-    """Without importing NetworkX: who has such a graph has it."""
-    return all(hasattr(graph, name) for name in ("is_directed", "is_multigraph", "nodes", "edges", "adj"))
-
-
-def _from_networkx(graph: Any, attribute: str, position: int) -> LabeledGraph:
+def _from_networkx(graph: _NetworkXGraph, attribute: str, position: int) -> LabeledGraph:
     if graph.is_directed():
-        raise ValueError(f"Row {position} is a directed graph; graph kernels here are for undirected ones. Pass graph.to_undirected().")
+        raise ValueError(f"Row {position} is a directed graph, but these kernels are for undirected graphs. Pass graph.to_undirected().")
     if graph.is_multigraph():
         raise ValueError(f"Row {position} has several edges between two nodes; pass networkx.Graph(graph), which keeps one of them.")
     labels = {node: data[attribute] for node, data in graph.nodes(data=True) if attribute in data}
@@ -99,7 +86,7 @@ def _from_networkx(graph: Any, attribute: str, position: int) -> LabeledGraph:
 
 
 def _from_pair(graph: Any, attribute: str, position: int) -> LabeledGraph:
-    """GraKeL's format."""
+    """Read a graph in GraKeL's format."""
     is_pair = isinstance(graph, list | tuple | np.ndarray) and 1 <= len(graph) <= 2
     if not is_pair:
         raise TypeError(
@@ -116,8 +103,8 @@ def _from_pair(graph: Any, attribute: str, position: int) -> LabeledGraph:
     return _canonical(nodes | set(labels), edges, labels, attribute, position)
 
 
-def _read_edges(edges: Any) -> tuple[set[Any], Edges]:
-    """Nodes that the edges name, and the edges."""
+def _read_edges(edges: Any) -> tuple[set[Any], _Edges]:
+    """Return the nodes that the edges name, and the edges."""
     if isinstance(edges, np.ndarray) or issparse(edges):
         dense = edges.toarray() if issparse(edges) else edges
         if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
@@ -131,8 +118,8 @@ def _read_edges(edges: Any) -> tuple[set[Any], Edges]:
     return set(), {(edge[0], edge[1]) for edge in edges}
 
 
-def _canonical(nodes: set[Any], edges: Edges, labels: Mapping[Any, Any], attribute: str, position: int) -> LabeledGraph:
-    """The same for equal graphs, in whatever order their nodes and edges were added."""
+def _canonical(nodes: set[Any], edges: _Edges, labels: Mapping[Any, Any], attribute: str, position: int) -> LabeledGraph:
+    """Return the same graph for equal graphs, in whatever order their nodes and edges were added."""
     nodes = nodes | {node for edge in edges for node in edge}
     if not nodes:
         raise ValueError(f"Row {position} is a graph without nodes, which a kernel cannot compare with others: leave it out.")
@@ -158,7 +145,7 @@ def _text(label: Any, node: Any, position: int) -> str:
 
 
 def _degrees(pairs: tuple[tuple[int, int], ...], n_nodes: int) -> tuple[str, ...]:
-    """Labels for nodes that have none."""
+    """Return the labels of nodes that have none: their numbers of neighbors."""
     counts = [0] * n_nodes
     for one, other in pairs:
         counts[one] += 1
@@ -166,26 +153,15 @@ def _degrees(pairs: tuple[tuple[int, int], ...], n_nodes: int) -> tuple[str, ...
     return tuple(f"degree {count}" for count in counts)
 
 
-Array = NDArray[np.float64]
-Hashes = NDArray[np.uint64]
+class _GraphCounts(NamedTuple):
+    """What occurs in a graph: distinct hashes, in rising order, and the count of each."""
 
-GRAPHS_REMEMBERED = 20_000
-"""Whose counts are kept: a fit asks for those of the same graphs for every few inducing graphs that it chooses."""
-NOTHING = np.uint64(0)
-"""What there is in a graph in which there is nothing to count."""
-STEP, DISTANCE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-"""Odd numbers that tell iterations, and distances, apart."""
-
-
-class Found(NamedTuple):
-    """What there is in a graph: distinct hashes, in rising order, and how much of each."""
-
-    words: Hashes
+    words: _Hashes
     values: Array
 
 
-class _GraphKernel(CallByBlocks, GraphRows, UnitDiagonal, GenericKernelMixin, Kernel):
-    """Counts of something in two graphs, multiplied, and divided by their lengths.
+class _GraphKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
+    """The cosine of the angle between counts of something in two graphs; a subclass counts.
 
         k(x, y) = ⟨φ(x), φ(y)⟩ / (|φ(x)| |φ(y)|)
 
@@ -193,15 +169,38 @@ class _GraphKernel(CallByBlocks, GraphRows, UnitDiagonal, GenericKernelMixin, Ke
     more entry of φ, so k stays positive semi-definite, and k(x, x) = 1 for every graph.
     """
 
-    def _find(self, graph: LabeledGraph) -> Found:
-        """φ(x)."""
+    node_label: str
+
+    def prepare(self, X: Any) -> NDArray[Any]:
+        """Return each graph as a `LabeledGraph`. [n]"""
+        if isinstance(X, LabeledGraph | _NetworkXGraph):
+            raise TypeError("X is a single graph; rows of a graph kernel are graphs, so pass a list of them.")
+        items = _items(X)
+        rows = np.empty(len(items), dtype=object)
+        for position, item in enumerate(items):
+            rows[position] = self._prepared(item, position)
+        return rows
+
+    def _prepared(self, graph: Any, position: int) -> LabeledGraph:
+        if not isinstance(graph, LabeledGraph):
+            read = _from_networkx if isinstance(graph, _NetworkXGraph) else _from_pair
+            return read(graph, self.node_label, position)
+        if graph.attribute != self.node_label:
+            raise ValueError(
+                f"The labels of these graphs were read with node_label={graph.attribute!r}, but {type(self).__name__} has "
+                f"node_label={self.node_label!r}. Kernels that are combined with + or * must have the same."
+            )
+        return graph
+
+    def _count_in(self, graph: LabeledGraph) -> _GraphCounts:
+        """Return φ(x)."""
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        """A sentence for parameters that make no kernel."""
+        """Raise ValueError unless the parameters have a meaning."""
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
-        """The counts of the points as columns of a sparse matrix, once for all blocks of rows."""
+        """Count in the points once, as columns of a sparse matrix, for all blocks of rows."""
         self._check_parameters()
         counts = self._count(points)
         words = np.unique(counts.word)
@@ -214,29 +213,24 @@ class _GraphKernel(CallByBlocks, GraphRows, UnitDiagonal, GenericKernelMixin, Ke
         return fill
 
     def _count(self, graphs: NDArray[Any]) -> Counts:
-        """φ(x) / |φ(x)| of each graph."""
-        found = [self._find(graph) for graph in graphs]
+        """Return φ(x) / |φ(x)| of each graph."""
+        found = [self._count_in(graph) for graph in graphs]
         sizes = [len(one.words) for one in found]
         words = np.concatenate([np.empty(0, np.uint64), *(one.words for one in found)])
         values = np.concatenate([np.empty(0), *(one.values / np.linalg.norm(one.values) for one in found)])
         return Counts(np.repeat(np.arange(len(found)), sizes), words, values, np.ones(len(words)))
 
-    def is_stationary(self) -> bool:
-        """Graphs have no differences."""
-        return False
-
     def __repr__(self) -> str:
-        parameters = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({parameters})"
+        return full_repr(self)
 
 
 class WeisfeilerLehmanKernel(_GraphKernel):
-    """How many nodes of two graphs look alike, with their neighborhoods out to `n_iterations` steps (Shervashidze et al., 2011).
+    """Numbers of nodes in two graphs that are alike up to `n_iterations` steps away (Shervashidze et al., 2011).
 
         φ(x) = numbers of nodes with each label, at iteration 0, 1, …, n_iterations
 
-    A node's label at the next iteration is its label and the multiset of the labels of its neighbors; labels are known by 64-bit hashes.
-    See `GraphRows` for what a row may be.
+    A node's label at the next iteration is its label and the multiset of the labels of its neighbors, as a 64-bit hash. Rows are
+    undirected graphs of NetworkX, or pairs `[edges, labels]` as in GraKeL.
     """
 
     def __init__(self, n_iterations: int = 3, *, node_label: str = "label") -> None:
@@ -246,32 +240,32 @@ class WeisfeilerLehmanKernel(_GraphKernel):
     def _check_parameters(self) -> None:
         check_number("n_iterations", self.n_iterations, Integral, at_least=1)
 
-    def _find(self, graph: LabeledGraph) -> Found:
+    def _count_in(self, graph: LabeledGraph) -> _GraphCounts:
         return _neighborhoods(graph, int(self.n_iterations))
 
 
 class ShortestPathKernel(_GraphKernel):
-    """How many pairs of nodes of two graphs have the same labels and the same distance (Borgwardt and Kriegel, 2005).
+    """Numbers of pairs of nodes in two graphs with the same labels and the same distance (Borgwardt and Kriegel, 2005).
 
         φ(x) = numbers of ordered pairs of distinct, connected nodes, by both labels and the number of edges between them
 
-    A graph without edges has no such pairs: it is like every other graph without edges, and unlike all that have some. The work on a graph
-    grows with the square of its nodes times its edges.
+    A graph without edges has no such pairs: it equals every other graph without edges, and has nothing in common with the rest. The work
+    on a graph grows with the square of its nodes times its edges.
     """
 
     def __init__(self, *, node_label: str = "label") -> None:
         self.node_label = node_label
 
-    def _find(self, graph: LabeledGraph) -> Found:
+    def _count_in(self, graph: LabeledGraph) -> _GraphCounts:
         return _distances(graph)
 
 
 class RandomWalkKernel(_GraphKernel):
-    """How many walks two graphs have, by length; labels do not matter (Gärtner et al., 2003; Kang et al., 2012).
+    """Numbers of walks in two graphs, by length; labels do not matter (Gärtner et al., 2003; Kang et al., 2012).
 
         ⟨φ(x), φ(y)⟩ = Σ_k decay^k 1ᵀ (A_x ⊗ A_y)^k 1,      φ_k(x) = decay^(k/2) 1ᵀ A_x^k 1,      k = 0, 1, …, n_steps
 
-    The product of the two graphs never has to be built: without labels its walks are pairs of walks. A graph without edges has its nodes as
+    The product of the two graphs is never built: without labels its walks are pairs of walks. A graph without edges has its nodes as
     walks of length 0. `node_label` only matters in sums and products with kernels that look at labels, which must have the same.
     """
 
@@ -284,13 +278,13 @@ class RandomWalkKernel(_GraphKernel):
         check_number("decay", self.decay, Real, above=0)
         check_number("n_steps", self.n_steps, Integral, at_least=1)
 
-    def _find(self, graph: LabeledGraph) -> Found:
+    def _count_in(self, graph: LabeledGraph) -> _GraphCounts:
         return _walks(graph, float(self.decay), int(self.n_steps))
 
 
-@lru_cache(GRAPHS_REMEMBERED)
-def _neighborhoods(graph: LabeledGraph, n_iterations: int) -> Found:
-    """Hashes of the labels at each iteration. That of a multiset is the sum of well-mixed hashes, in which the order is lost."""
+@lru_cache(_GRAPHS_REMEMBERED)
+def _neighborhoods(graph: LabeledGraph, n_iterations: int) -> _GraphCounts:
+    """Count the labels at each iteration, by hashes. That of a multiset is a sum of well-mixed hashes, which has no order."""
     labels = _label_hashes(graph)
     edges = np.array(graph.edges, dtype=np.intp).reshape(-1, 2)
     proper = edges[edges[:, 0] != edges[:, 1]]
@@ -299,26 +293,26 @@ def _neighborhoods(graph: LabeledGraph, n_iterations: int) -> Found:
     for _ in range(n_iterations):
         around = np.zeros_like(labels)
         np.add.at(around, here, mixed_bits(labels[there]))
-        labels = mixed_bits(mixed_bits(around) + labels * STEP)
+        labels = mixed_bits(mixed_bits(around) + labels * _STEP)
         seen.append(labels)
     steps = np.arange(len(seen), dtype=np.uint64)[:, None]
-    return _counted(mixed_bits(np.array(seen) + steps * STEP))
+    return _counted(mixed_bits(np.array(seen) + steps * _STEP))
 
 
-@lru_cache(GRAPHS_REMEMBERED)
-def _distances(graph: LabeledGraph) -> Found:
-    """Hashes of two labels and the distance between them."""
+@lru_cache(_GRAPHS_REMEMBERED)
+def _distances(graph: LabeledGraph) -> _GraphCounts:
+    """Count pairs of nodes, by hashes of their two labels and the distance between them."""
     labels = mixed_bits(_label_hashes(graph))
     between = shortest_path(graph.adjacency(), directed=False, unweighted=True)
     one, other = np.nonzero(np.isfinite(between) & (between > 0))
     if len(one) == 0:
-        return Found(np.array([NOTHING]), np.ones(1))
-    return _counted(mixed_bits(mixed_bits(labels[one] + STEP) + labels[other] + between[one, other].astype(np.uint64) * DISTANCE))
+        return _GraphCounts(np.array([_NOTHING]), np.ones(1))
+    return _counted(mixed_bits(mixed_bits(labels[one] + _STEP) + labels[other] + between[one, other].astype(np.uint64) * _DISTANCE))
 
 
-@lru_cache(GRAPHS_REMEMBERED)
-def _walks(graph: LabeledGraph, decay: float, n_steps: int) -> Found:
-    """The number of walks of each length, which is the hash, over the largest of these numbers: there may be very many walks."""
+@lru_cache(_GRAPHS_REMEMBERED)
+def _walks(graph: LabeledGraph, decay: float, n_steps: int) -> _GraphCounts:
+    """Count the walks of each length, which is the hash, and divide by the largest count: there may be very many walks."""
     adjacency, walks = graph.adjacency(), np.ones(len(graph.labels))
     logarithm, logarithms = 0.0, []
     for _ in range(n_steps + 1):
@@ -328,19 +322,19 @@ def _walks(graph: LabeledGraph, decay: float, n_steps: int) -> Found:
         logarithm += np.log(total)
         logarithms.append(logarithm)
         walks = np.sqrt(decay) * (adjacency @ (walks / total))
-    return Found(np.arange(len(logarithms), dtype=np.uint64), np.exp(np.array(logarithms) - max(logarithms)))
+    return _GraphCounts(np.arange(len(logarithms), dtype=np.uint64), np.exp(np.array(logarithms) - max(logarithms)))
 
 
-def _counted(hashes: Hashes) -> Found:
+def _counted(hashes: _Hashes) -> _GraphCounts:
     words, values = np.unique(hashes, return_counts=True)
-    return Found(words, values.astype(np.float64))
+    return _GraphCounts(words, values.astype(np.float64))
 
 
-def _label_hashes(graph: LabeledGraph) -> Hashes:
+def _label_hashes(graph: LabeledGraph) -> _Hashes:
     return np.array([_text_hash(label) for label in graph.labels], dtype=np.uint64)
 
 
 @lru_cache(100_000)
 def _text_hash(text: str) -> int:
-    """The same in every process."""
+    """Return a hash that is the same in every process."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

@@ -1,7 +1,8 @@
-"""Kernels between the nodes of one graph."""
+"""Kernels between the nodes of one graph: functions of its normalized Laplacian."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -13,18 +14,18 @@ from scipy.sparse.linalg import eigsh
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._validation import check_number
+from ._protocol import Array, NonStationary, single_column
+from .graphs import _NetworkXGraph
 
-Array = NDArray[np.float64]
-
-LARGEST_DENSE = 3000
+_LARGEST_DENSE = 3000
 """Linked nodes up to which all eigenvectors are computed."""
-TRUNCATED = 500
+_TRUNCATED = 500
 """Eigenvectors for larger graphs."""
-SHIFT = 1e-6
-"""Beyond the largest eigenvalue of I − L, so that the matrix to factorize is regular."""
+_SHIFT = 1e-6
+"""Distance from the largest eigenvalue of I − L, so that the matrix to factorize is regular."""
 
 
-class _Spectrum(NamedTuple):
+class _LaplacianEigenvectors(NamedTuple):
     """The normalized Laplacian of one graph, L = U diag(λ) Uᵀ on its linked nodes."""
 
     places: dict[Any, int]
@@ -35,72 +36,65 @@ class _Spectrum(NamedTuple):
     alone: NDArray[np.bool_]
     """Nodes without edges. [N]"""
     complete: bool
+    """Whether these are all eigenvectors."""
 
 
-class _NodeKernel(GenericKernelMixin, Kernel):
+class _NodeKernel(NonStationary, GenericKernelMixin, Kernel):
     """A function of the normalized Laplacian: k = s(L) / c, with c = trace s(L) / N, so that the variance is 1 on average.
 
     L = I − D^(−½) W D^(−½); a node without edges has a zero row in L, and correlates with no other. Nodes in different components of the
     graph do not correlate either.
 
-    Graphs with up to 3,000 linked nodes are decomposed completely. For larger ones, or with `n_eigenvectors`, the r smallest eigenvalues
-    are used (500 by default): no dense N × N matrix is formed, one sparse matrix is factorized, and `truncation_error()` bounds what is
-    left out.
+    All eigenvectors of graphs with up to 3,000 linked nodes are used. Of larger graphs, or with `n_eigenvectors`, those of the r smallest
+    eigenvalues are used (500 by default): no dense N × N matrix is formed, one sparse matrix is factorized, and `truncation_error()`
+    bounds what is left out.
     """
 
     graph: Any
     n_eigenvectors: int | None
 
     def _weight(self, eigenvalues: Array) -> Array:
-        """s(λ), positive and falling."""
+        """Return s(λ), which is positive and falls with λ."""
         raise NotImplementedError
 
     def prepare(self, X: Any) -> NDArray[Any]:
-        """Names of nodes, checked. [n]"""
-        spectrum = self._spectrum()
-        values = X.to_numpy() if hasattr(X, "to_numpy") else X
-        if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        names = [_plain(name) for name in values]
+        """Return the names of nodes; raise ValueError if one is not in the graph. [n]"""
+        places = self._laplacian.places
+        names = [_plain(name) for name in single_column(X)]
         rows = np.empty(len(names), dtype=object)
         for position, name in enumerate(names):
-            if not _is_in(name, spectrum.places):
+            if not _is_in(name, places):
                 raise ValueError(f"Row {position} is {name!r}, which is no node of the graph. A node that is new needs a new graph.")
             rows[position] = name
         return rows
 
     def truncation_error(self) -> float:
-        """A bound on the spectral norm of what the eigenvectors left out would add: s(λ_r) / c; 0 with all eigenvectors."""
-        spectrum = self._spectrum()
-        return 0.0 if spectrum.complete else float(self._weight(spectrum.eigenvalues[-1:])[0] / self._scale(spectrum))
+        """Return s(λ_r) / c, a bound on the spectral norm of what the other eigenvectors would add; 0 with all eigenvectors."""
+        return 0.0 if self._laplacian.complete else float(self._weight(self._laplacian.eigenvalues[-1:])[0] / self._scale())
 
-    def _scale(self, spectrum: _Spectrum) -> float:
-        """c, the mean variance over the nodes."""
-        own = self._weight(np.zeros(1))[0] * spectrum.alone.sum()
-        return float((self._weight(spectrum.eigenvalues).sum() + own) / len(spectrum.alone))
+    def _scale(self) -> float:
+        """Return c, the mean variance over the nodes."""
+        alone = self._laplacian.alone
+        own = self._weight(np.zeros(1))[0] * alone.sum()
+        return float((self._weight(self._laplacian.eigenvalues).sum() + own) / len(alone))
 
-    def _spectrum(self) -> _Spectrum:
-        """Computed once."""
-        if not hasattr(self, "_decomposed"):
-            self._decomposed = _decompose(self.graph, self.n_eigenvectors)
-        return self._decomposed
+    @cached_property
+    def _laplacian(self) -> _LaplacianEigenvectors:
+        return _decompose(self.graph, self.n_eigenvectors)
 
     def _features(self, positions: NDArray[np.intp]) -> Array:
-        """Φ with k = Φ Φᵀ between linked nodes. [n, r]"""
-        spectrum = self._spectrum()
-        return spectrum.vectors[positions] * np.sqrt(self._weight(spectrum.eigenvalues) / self._scale(spectrum))
+        """Return Φ with k = Φ Φᵀ between linked nodes. [n, r]"""
+        return self._laplacian.vectors[positions] * np.sqrt(self._weight(self._laplacian.eigenvalues) / self._scale())
 
     def _own(self, positions: NDArray[np.intp]) -> Array:
-        """The variance of nodes without edges, 0 for all others. [n]"""
-        spectrum = self._spectrum()
-        return spectrum.alone[positions] * self._weight(np.zeros(1))[0] / self._scale(spectrum)
+        """Return the variance of nodes without edges, 0 for all others. [n]"""
+        return self._laplacian.alone[positions] * self._weight(np.zeros(1))[0] / self._scale()
 
     def _positions(self, X: Any) -> NDArray[np.intp]:
-        places = self._spectrum().places
-        return np.array([places[name] for name in self.prepare(X)], dtype=np.intp)
+        return np.array([self._laplacian.places[name] for name in self.prepare(X)], dtype=np.intp)
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
-        """k(X, Y). [n, m]"""
+        """Return k(X, Y). [n, m]"""
         if eval_gradient:
             raise ValueError(f"{type(self).__name__} does not compute gradients.")
         rows = self._positions(X)
@@ -108,16 +102,12 @@ class _NodeKernel(GenericKernelMixin, Kernel):
         return self._features(rows) @ self._features(points).T + np.equal.outer(rows, points) * self._own(rows)[:, None]
 
     def diag(self, X: Any) -> Array:
-        """k(x, x). [n]"""
+        """Return k(x, x) for each node. [n]"""
         positions = self._positions(X)
         return (self._features(positions) ** 2).sum(axis=1) + self._own(positions)
 
-    def is_stationary(self) -> bool:
-        """Nodes have no differences."""
-        return False
-
     def describe(self) -> str:
-        """The kernel and the content of its graph."""
+        """Return the kernel and a hash of its graph, for `SelfDescribingKernel`."""
         names, weights = _read(self.graph)
         return f"{self!r}, {self.n_eigenvectors}, {joblib.hash((list(map(str, names)), weights.indptr, weights.indices, weights.data))}"
 
@@ -129,7 +119,8 @@ class _NodeKernel(GenericKernelMixin, Kernel):
 class NodeDiffusion(_NodeKernel):
     """Heat that spreads over a graph for some time (Kondor and Lafferty, 2002): k = exp(−time · L) / c.
 
-    Rows are nodes: the names of a NetworkX graph, or positions in an adjacency matrix. See `_NodeKernel` for L, c and large graphs.
+    Rows are nodes: the names of a NetworkX graph, or positions in an adjacency matrix. L = I − D^(−½) W D^(−½) is the normalized
+    Laplacian of the graph, and c makes the variance 1 on average. Nodes without a path between them are independent under the prior.
 
     Parameters
     ----------
@@ -154,7 +145,8 @@ class NodeDiffusion(_NodeKernel):
 class NodeMatern(_NodeKernel):
     """The Matérn kernel of a graph (Borovitskiy et al., 2021): k = (2ν/κ² I + L)^(−ν) / c, with κ the `length_scale`.
 
-    Rows are nodes: the names of a NetworkX graph, or positions in an adjacency matrix. See `_NodeKernel` for L, c and large graphs.
+    Rows are nodes: the names of a NetworkX graph, or positions in an adjacency matrix. L = I − D^(−½) W D^(−½) is the normalized
+    Laplacian of the graph, and c makes the variance 1 on average. Nodes without a path between them are independent under the prior.
 
     Parameters
     ----------
@@ -179,18 +171,19 @@ class NodeMatern(_NodeKernel):
 
 
 def _plain(name: Any) -> Any:
-    """A number of NumPy as Python's: they hash alike, but not by content."""
+    """Return a number of NumPy as one of Python: they are equal, but rows are compared by a hash of their content."""
     return name.item() if isinstance(name, np.generic) else name
 
 
 def _is_in(name: Any, places: dict[Any, int]) -> bool:
     try:
         return name in places
-    except TypeError:  # lists and the like are no names
+    except TypeError:  # a list or another object that cannot be the name of a node
         return False
 
 
-def _decompose(graph: Any, n_eigenvectors: int | None) -> _Spectrum:
+def _decompose(graph: Any, n_eigenvectors: int | None) -> _LaplacianEigenvectors:
+    """Return the eigenvectors of the normalized Laplacian with the smallest eigenvalues."""
     names, weights = _read(graph)
     if not names:
         raise ValueError("The graph has no nodes.")
@@ -203,40 +196,37 @@ def _decompose(graph: Any, n_eigenvectors: int | None) -> _Spectrum:
     whole = np.zeros((len(names), n_vectors))
     whole[linked] = vectors
     # The eigenvalues of L lie between 0 and 2; rounding may leave them outside.
-    return _Spectrum(_places(names), np.clip(1 - eigenvalues, 0, 2), whole, degrees == 0, n_vectors == len(linked))
+    places = {_plain(name): position for position, name in enumerate(names)}
+    return _LaplacianEigenvectors(places, np.clip(1 - eigenvalues, 0, 2), whole, degrees == 0, n_vectors == len(linked))
 
 
 def _n_vectors(n_linked: int, wanted: int | None) -> int:
     if wanted is not None:
         check_number("n_eigenvectors", wanted, Integral, at_least=1)
         return min(int(wanted), n_linked)
-    return n_linked if n_linked <= LARGEST_DENSE else min(TRUNCATED, n_linked)
+    return n_linked if n_linked <= _LARGEST_DENSE else min(_TRUNCATED, n_linked)
 
 
 def _largest(similarity: csr_array, n_vectors: int) -> tuple[Array, Array]:
-    """The largest eigenvalues, in falling order, and their vectors."""
+    """Return the largest eigenvalues, in falling order, and their vectors."""
     n_nodes = similarity.shape[0]
-    if n_nodes <= LARGEST_DENSE or n_vectors >= n_nodes:
+    if n_nodes <= _LARGEST_DENSE or n_vectors >= n_nodes:
         eigenvalues, vectors = np.linalg.eigh(similarity.toarray())
     else:
         start = np.random.default_rng(0).standard_normal(n_nodes)  # the same result every time
-        # Close to a singular matrix, the wanted ends of the spectrum are far apart: a long chain converges at once instead of never.
-        eigenvalues, vectors = eigsh(csc_array(similarity), k=n_vectors, sigma=1 + SHIFT, which="LM", v0=start)
+        # Inverted close to its largest eigenvalue, the matrix has well separated ones: long chains converge at once instead of never.
+        eigenvalues, vectors = eigsh(csc_array(similarity), k=n_vectors, sigma=1 + _SHIFT, which="LM", v0=start)
     order = np.argsort(-eigenvalues)[:n_vectors]
     return eigenvalues[order], vectors[:, order]
 
 
-def _places(names: list[Any]) -> dict[Any, int]:
-    return {_plain(name): position for position, name in enumerate(names)}
-
-
 def _read(graph: Any) -> tuple[list[Any], csr_array]:
-    """Names of the nodes, and the weights between them. [N, N]"""
+    """Return the names of the nodes, and the weights between them. [N, N]"""
     if issparse(graph):
         names, weights = list(range(graph.shape[0])), csr_array(graph, dtype=np.float64)
         if graph.shape[0] != graph.shape[1] or abs(weights - weights.T).max() > 1e-12 * abs(weights).max():
             raise ValueError("The adjacency matrix must be square and symmetric: the kernel is for undirected graphs.")
-    elif hasattr(graph, "is_directed"):
+    elif isinstance(graph, _NetworkXGraph):
         if graph.is_directed():
             raise ValueError("The graph is directed; the kernel is for undirected ones. Pass graph.to_undirected().")
         names, weights = list(graph.nodes), _weights_of(graph)
@@ -247,7 +237,7 @@ def _read(graph: Any) -> tuple[list[Any], csr_array]:
     return names, weights
 
 
-def _weights_of(graph: Any) -> csr_array:
+def _weights_of(graph: _NetworkXGraph) -> csr_array:
     places = {name: position for position, name in enumerate(graph.nodes)}
     entries = [(places[a], places[b], float(weight)) for a, b, weight in graph.edges(data="weight", default=1.0)]
     both = entries + [(b, a, weight) for a, b, weight in entries if a != b]

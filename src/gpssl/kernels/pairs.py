@@ -1,4 +1,4 @@
-"""Known relations between rows, as a kernel: positive pairs."""
+"""A kernel of known relations: rows that are linked by positive pairs belong to one group."""
 
 from __future__ import annotations
 
@@ -12,36 +12,34 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from ..data._arrays import hash_rows, in_double_precision
 from ..data._rows import Rows
-from ._protocol import BlockKernel
-
-Array = NDArray[np.float64]
+from ._protocol import Array, BlockKernel, NonStationary
 
 
-class PairKernel(GenericKernelMixin, Kernel):
+class PairKernel(NonStationary, GenericKernelMixin, Kernel):
     """Rows that are known to belong together. Add it to a kernel for the rows: `NeighborRBF() + 10.0 * PairKernel(pairs)`.
 
         k(x, y) = 1 if x and y are in the same group, else 0
 
     The paper's kernel is 1 for the rows of a pair and 0 otherwise. With overlapping pairs, or without a diagonal, that is not positive
     semi-definite. Here rows that are linked by pairs, directly or through others, form a group, and k = Z Zᵀ with Z the membership in
-    groups. A row in no pair is in no group, k(x, x) = 0: it gets nothing added. Rows with the same content are the same row, so groups
-    that share a content are one group. New rows are in a group if they equal one of its rows.
+    groups. A row in no pair is in no group: k(x, x) = 0, and nothing is added for it. Rows with the same content are the same row, so
+    groups that share a content are one group. New rows are in a group if they equal one of its rows.
 
-    A group of two has two rows to show for itself, where a kernel for the rows has all of them: weights around 1 hardly move a
-    representation of few dimensions, and tens may be needed. Select the weight and the number of components on validation labels.
+    A group of two is about two rows, where a kernel for the rows is about all of them: weights around 1 hardly change a representation
+    of few dimensions, and tens may be needed. Select the weight and the number of components on validation labels.
 
     Parameters
     ----------
     pairs
         Positions of two rows each, counted from 0, in the rows that `fit` gets (or the first call of `partial_fit`). [P, 2] A search that
-        fits to folds, such as `GridSearchCV`, passes other rows than you do: there the positions would be wrong.
+        fits to folds, such as `GridSearchCV`, passes other rows to `fit`, for which the positions are wrong.
     """
 
     def __init__(self, pairs: Any) -> None:
         self.pairs = pairs
 
     def resolve(self, rows: Rows, *, seed: int) -> GroupKernel:
-        """The groups, by the content of their rows. One pass over the rows; it needs 8 bytes for each."""
+        """Return the groups, by the content of their rows; reads the rows once and needs 8 bytes for each."""
         pairs = self._checked_pairs()
         hashes = np.concatenate([hash_rows(in_double_precision(part.rows), 0) for part in rows.parts()])
         if pairs.max(initial=-1) >= len(hashes):
@@ -63,30 +61,26 @@ class PairKernel(GenericKernelMixin, Kernel):
         return pairs.astype(np.intp)
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> NoReturn:
-        """An error: the rows are not known yet."""
+        """Raise ValueError: the rows are not known yet."""
         raise ValueError("PairKernel names training rows by their position: pass it to GPSSL(kernel=...), whose fit looks them up.")
 
     def diag(self, X: Any) -> NoReturn:
-        """An error: the rows are not known yet."""
+        """Raise ValueError: the rows are not known yet."""
         self(X)
-
-    def is_stationary(self) -> bool:
-        """It depends on which rows, not on how far apart they are."""
-        return False
 
     def __repr__(self) -> str:
         return f"PairKernel({len(np.asarray(self.pairs))} pairs)"
 
 
-class GroupKernel(GenericKernelMixin, Kernel):
-    """k(x, y) = 1 if x and y are in the same group, else 0; 0 for rows in no group.
+class GroupKernel(NonStationary, GenericKernelMixin, Kernel):
+    """The concrete kernel that `PairKernel` becomes at `fit`: k(x, y) = 1 if x and y are in the same group, else 0.
 
     Parameters
     ----------
     hashes
-        Of the rows in groups, `gpssl.data._arrays.hash_rows(row, 0)`, in rising order. [n]
+        Hashes of the rows that are in groups, in rising order. [n]
     groups
-        The group of each. [n]
+        The group of each of these rows. [n]
     """
 
     def __init__(self, hashes: NDArray[np.uint64], groups: NDArray[Any]) -> None:
@@ -94,7 +88,7 @@ class GroupKernel(GenericKernelMixin, Kernel):
         self.groups = groups
 
     def groups_of(self, X: Any) -> NDArray[np.intp]:
-        """The group of each row, −1 for none. [n]"""
+        """Return the group of each row, −1 for none. [n]"""
         rows = in_double_precision(X if isinstance(X, np.ndarray) else _as_rows(X))
         if len(self.hashes) == 0:
             return np.full(len(rows), -1)
@@ -103,7 +97,7 @@ class GroupKernel(GenericKernelMixin, Kernel):
         return np.where(self.hashes[places] == wanted, self.groups[places], -1)
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
-        """The points are looked up once."""
+        """Look the groups of the points up once, and return a function that fills in k(X, points)."""
         groups = self.groups_of(points)
 
         def fill(X: NDArray[Any], out: Array) -> None:
@@ -113,25 +107,21 @@ class GroupKernel(GenericKernelMixin, Kernel):
         return fill
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """k(X, Y). [n, m]"""
+        """Return k(X, Y). [n, m]"""
         out = np.empty((len(X), len(X if Y is None else Y)))
         self.block_kernel(X if Y is None else Y)(X, out)
         return (out, np.empty((*out.shape, 0))) if eval_gradient else out
 
     def diag(self, X: Any) -> Array:
-        """k(x, x): 1 in a group, 0 outside. [n]"""
+        """Return k(x, x): 1 in a group, 0 outside. [n]"""
         return (self.groups_of(X) >= 0).astype(np.float64)
-
-    def is_stationary(self) -> bool:
-        """It depends on which rows, not on how far apart they are."""
-        return False
 
     def __repr__(self) -> str:
         return f"GroupKernel({len(self.hashes)} rows in {len(np.unique(self.groups))} groups)"
 
 
 def _as_rows(X: Any) -> NDArray[Any]:
-    """Objects in a list, one by one: NumPy would take sequences apart."""
+    """Return an array of the objects in a list. They are assigned one by one, because NumPy would take sequences apart."""
     rows = np.empty(len(X), dtype=object)
     for position, row in enumerate(X):
         rows[position] = row

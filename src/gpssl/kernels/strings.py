@@ -1,4 +1,4 @@
-"""Kernels for sequences of letters: what two strings have in common, as counts of the words in them."""
+"""Kernels for strings: two strings are alike if the same words, of a given number of letters, occur in them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,26 @@ from .._runtime.threads import map_on_threads
 from .._validation import check_number
 from ..data._arrays import row_blocks
 from ..data._rows import Part
-from ._protocol import BlockKernel, not_resolved, training_rows
+from ._protocol import Array, BlockKernel, NonStationary, full_repr, not_resolved, single_column, training_rows
 from ._word_counts import Counts, Pattern, count_words, encode, write_products
 
-ROWS_AT_A_TIME = 256
-"""Few enough that what a block needs beside the result is small, and that all threads have work to the end."""
+_ROWS_AT_A_TIME = 256
+"""Few enough that a block needs little memory beside the result, and that all threads have work to the end."""
+_MAX_GAPS = 1000
+"""Letters left out of a subsequence: more would leave too few bits to distinguish words."""
 
 
-class StringKernel(GenericKernelMixin, Kernel):
-    """A kernel whose rows are strings. A subclass says how to fill in k(X, points), and what k(x, x) is if it is not 1."""
+class _StringKernel(NonStationary, GenericKernelMixin, Kernel):
+    """A kernel whose rows are strings. A subclass has a method `block_kernel`, and overrides `diag` if k(x, x) is not 1."""
 
     def prepare(self, X: Any) -> NDArray[Any]:
-        """The strings of a list, an array, a Series or a data frame with one column, as an array of objects. [n]"""
+        """Return the strings of a list, an array, a Series or a data frame with one column, as an array of objects. [n]"""
         if isinstance(X, str | bytes):
             raise ValueError(
                 f"X is a single {type(X).__name__}, {X[:20]!r}: {type(self).__name__} takes a list of strings, one for each row."
             )
-        values = X.to_numpy() if hasattr(X, "to_numpy") else X
-        rows = values.astype(object) if isinstance(values, np.ndarray) and values.dtype != object else values
-        if not isinstance(rows, np.ndarray):
-            rows = np.fromiter(rows, dtype=object)
-        if rows.ndim == 2 and rows.shape[1] == 1:
-            rows = rows[:, 0]
+        values = single_column(X)
+        rows = values.astype(object, copy=False) if isinstance(values, np.ndarray) else np.fromiter(values, dtype=object)
         if rows.ndim != 1:
             raise ValueError(
                 f"X has the shape {rows.shape}, and {type(self).__name__} takes one string a row: pass the column with the strings."
@@ -47,11 +45,11 @@ class StringKernel(GenericKernelMixin, Kernel):
         return np.fromiter((_checked(row, number) for number, row in enumerate(rows)), dtype=object, count=len(rows))
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
-        """A function that fills in k(X, points) block by block, for rows that have been prepared."""
+        """Return a function that fills in k(X, points) block by block, for rows that have been prepared."""
         raise NotImplementedError
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """k(X, Y), or k(X, X) and its gradient, which has no parameter to be by. [n, m]"""
+        """Return k(X, Y) [n, m]; with `eval_gradient`, k(X, X) and its gradient by no parameter [n, n, 0]."""
         if eval_gradient and Y is not None:
             raise ValueError("The gradient can only be evaluated when Y is None.")
         rows = self.prepare(X)
@@ -60,32 +58,27 @@ class StringKernel(GenericKernelMixin, Kernel):
         values = self._gram(rows)
         return (values, np.empty((len(rows), len(rows), 0))) if eval_gradient else values
 
-    def _fill_in(self, rows: NDArray[Any], points: NDArray[Any]) -> NDArray[np.float64]:
-        """k(rows, points), some rows at a time. [n, m]"""
+    def _fill_in(self, rows: NDArray[Any], points: NDArray[Any]) -> Array:
+        """Return k(rows, points), computed block by block on several threads. [n, m]"""
         fill = self.block_kernel(points)
         values = np.empty((len(rows), len(points)))
-        map_on_threads(lambda block: fill(rows[block], values[block]), list(row_blocks(len(rows), ROWS_AT_A_TIME)))
+        map_on_threads(lambda block: fill(rows[block], values[block]), list(row_blocks(len(rows), _ROWS_AT_A_TIME)))
         return values
 
-    def _gram(self, rows: NDArray[Any]) -> NDArray[np.float64]:
-        """k(rows, rows). [n, n]"""
+    def _gram(self, rows: NDArray[Any]) -> Array:
+        """Return k(rows, rows). [n, n]"""
         return self._fill_in(rows, rows)
 
-    def diag(self, X: Any) -> NDArray[np.float64]:
-        """k(x, x) for each row. [n]"""
+    def diag(self, X: Any) -> Array:
+        """Return k(x, x) = 1 for each row. [n]"""
         return np.ones(len(self.prepare(X)))
 
-    def is_stationary(self) -> bool:
-        """No: strings have no differences."""
-        return False
-
     def __repr__(self) -> str:
-        parameters = self.get_params(deep=False)
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+        return full_repr(self)
 
 
 def _checked(row: Any, number: int) -> str:
-    """The row as a plain `str`, or a sentence."""
+    """Return the row as a plain `str`; raise ValueError if it is not a string or empty."""
     if isinstance(row, str) and row:
         return str(row)
     if isinstance(row, str):
@@ -97,12 +90,8 @@ def _checked(row: Any, number: int) -> str:
     raise ValueError(f"Row {number} is of type {type(row).__name__}, not a string: convert such rows first, for example with str(row).")
 
 
-MAX_GAPS = 1000
-"""Letters left out of a subsequence: more would leave few bits to tell words apart."""
-
-
-class WordKernel(StringKernel):
-    """Inner products of counts of words; which words there are, a subclass says.
+class _WordKernel(_StringKernel):
+    """Inner products of counts of words; a subclass counts them.
 
         k(x, y) = c(x, y) / √(c(x, x) c(y, y)),      c(x, y) = Σ over words u of φ_u(x) φ_u(y)
 
@@ -113,27 +102,27 @@ class WordKernel(StringKernel):
     normalize: bool
 
     def _count(self, strings: NDArray[Any]) -> Counts:
-        """The words in each string; parameters that have no meaning get a sentence."""
+        """Count the words in each string; raise ValueError if a parameter has no meaning."""
         raise NotImplementedError
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
-        """A function that fills in k(X, points) block by block; the words of the points are counted once."""
+        """Count the words of the points once, and return a function that fills in k(X, points) block by block."""
         counts = self._count(points)
         words = np.unique(counts.word)
         columns = counts.matrix(counts.coefficient * counts.value, words, len(points)).T.tocsr()
         point_scale = self._scale(counts, len(points))
 
-        def fill(X: NDArray[Any], out: NDArray[np.float64]) -> None:
+        def fill(X: NDArray[Any], out: Array) -> None:
             own = self._count(X)
-            # The norms come last: sums and differences of whole numbers are exact.
+            # Norms come last, so that sums and differences are those of whole numbers, which are exact.
             write_products(own.matrix(own.value, words, len(X)), columns, out)
             if self.normalize:
                 out *= np.outer(self._scale(own, len(X)), point_scale)  # the same product for (x, y) and (y, x)
 
         return fill
 
-    def _gram(self, rows: NDArray[Any]) -> NDArray[np.float64]:
-        """k(rows, rows): of each two entries that are the same, one is computed. [n, n]"""
+    def _gram(self, rows: NDArray[Any]) -> Array:
+        """Return k(rows, rows); of two entries that are equal by symmetry, one is computed. [n, n]"""
         counts = self._count(rows)
         words = np.unique(counts.word)
         left = counts.matrix(counts.value, words, len(rows))
@@ -148,21 +137,21 @@ class WordKernel(StringKernel):
             values[block, block.start :] = products
             values[block.stop :, block] = products[:, block.stop - block.start :].T
 
-        map_on_threads(fill, list(row_blocks(len(rows), ROWS_AT_A_TIME)))
+        map_on_threads(fill, list(row_blocks(len(rows), _ROWS_AT_A_TIME)))
         return values
 
-    def _scale(self, counts: Counts, n_strings: int) -> NDArray[np.float64]:
-        """1 / √c(x, x) for each string. [n]"""
+    def _scale(self, counts: Counts, n_strings: int) -> Array:
+        """Return 1 / √c(x, x) for each string. [n]"""
         return 1 / np.sqrt(counts.squared_norms(n_strings))
 
-    def diag(self, X: Any) -> NDArray[np.float64]:
-        """k(x, x) for each row: 1, unless `normalize` is false. [n]"""
+    def diag(self, X: Any) -> Array:
+        """Return k(x, x) for each row: 1, unless `normalize` is false. [n]"""
         rows = self.prepare(X)
         return np.ones(len(rows)) if self.normalize else self._count(rows).squared_norms(len(rows))
 
 
-class SpectrumKernel(WordKernel):
-    """How often the same words of k letters occur in two strings (Leslie, Eskin and Noble 2002).
+class SpectrumKernel(_WordKernel):
+    """Counts of the same words of k letters in two strings (Leslie, Eskin and Noble 2002).
 
         φ_u(x) = number of positions at which x has the word u of k consecutive letters
 
@@ -185,18 +174,18 @@ class SpectrumKernel(WordKernel):
         return count_words(strings, [Pattern(tuple(range(self.length)), self.length)])
 
 
-class MismatchKernel(WordKernel):
-    """How often words of k letters occur in two strings that are the same but for a few letters (Leslie et al. 2004).
+class MismatchKernel(_WordKernel):
+    """Counts of words of k letters in two strings that differ in a few letters at most (Leslie et al. 2004).
 
         φ_u(x) = number of positions at which x has a word that differs from u in at most m letters,      u any word over the alphabet
 
-    No such u is enumerated. P_d(x, y), the pairs of a word of x and a word of y that differ in d letters, follow from the pairs that are
-    the same in all but a set of j places, whatever is there, summed over the sets:
+    No such u is enumerated. P_d(x, y), the number of pairs of a word of x and a word of y that differ in d letters, follows from W_j, the
+    number of pairs that agree outside a set of j places, summed over the sets:
 
         W_j = Σ_d C(k − d, j − d) P_d,      c(x, y) = Σ_d I(d) P_d,      d ≤ min(2m, k)
 
-    where I(d) is the number of words within m letters of both of two words that differ in d. All are whole numbers, so that the
-    result is exact as long as they are below 2⁵³.
+    where I(d) is the number of words within m letters of both of two words that differ in d. All are whole numbers, so the result is
+    exact as long as they are below 2⁵³.
 
     A string shorter than `length` counts as a word of its own.
 
@@ -206,7 +195,7 @@ class MismatchKernel(WordKernel):
         k, the letters in a word, and m < k, how many of them may differ. The work grows like Σ_j≤2m C(k, j).
     alphabet
         The letters, as a string: "ACGT" for DNA. All others are taken for one further letter, so the alphabet has A = len(alphabet) + 1
-        letters. None: those of the training rows.
+        letters. None: the letters of the training rows.
     normalize
         Whether k(x, x) = 1. Otherwise long strings have larger values.
     """
@@ -222,8 +211,8 @@ class MismatchKernel(WordKernel):
         """Whether nothing is left to be taken from the training rows."""
         return self.alphabet is not None
 
-    def resolve(self, X: Any, sample_weight: NDArray[np.float64] | None = None, seed: int = 0) -> MismatchKernel:
-        """The kernel with the alphabet of these strings, if it has none."""
+    def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> MismatchKernel:
+        """Return the kernel with the alphabet of these strings, if it has none."""
         alphabet = self.alphabet
         if alphabet is None:
             codes = training_rows(self, X, sample_weight).reduce(_letters, np.union1d)
@@ -247,7 +236,7 @@ class MismatchKernel(WordKernel):
     def _count(self, strings: NDArray[Any]) -> Counts:
         self._check_parameters()
         assert self.alphabet is not None
-        coefficients = wildcard_coefficients(self.length, self.mismatches, len(self.alphabet) + 1)
+        coefficients = _wildcard_coefficients(self.length, self.mismatches, len(self.alphabet) + 1)
         kept = [
             (coefficient, places)
             for n_wildcards, coefficient in enumerate(coefficients)
@@ -260,12 +249,12 @@ class MismatchKernel(WordKernel):
         return count_words(strings, patterns, alphabet=self.alphabet, max_groups=len(coefficients) + 1)
 
 
-class SubsequenceKernel(WordKernel):
-    """How often two strings have the same letters in the same order, with gaps (Lodhi et al. 2002).
+class SubsequenceKernel(_WordKernel):
+    """Counts of the same letters in the same order in two strings, with gaps (Lodhi et al. 2002).
 
         φ_u(x) = Σ over positions i₁ < … < i_k with x[i] = u and span(i) ≤ max_span of decay^span(i),      span(i) = i_k − i₁ + 1
 
-    It is Lodhi's kernel where `max_span` is at least the length of the string: longer subsequences weigh little.
+    It is Lodhi's kernel where `max_span` is at least the length of the string; longer subsequences have little weight.
 
     A string shorter than `length` counts as a word of its own.
 
@@ -274,9 +263,10 @@ class SubsequenceKernel(WordKernel):
     length
         k, the letters in a subsequence.
     decay
-        What each letter from the first to the last costs, above 0 and at most 1; small values leave subsequences without gaps.
+        The factor for each letter from the first to the last, above 0 and at most 1; with small values, only subsequences without
+        gaps count.
     max_span
-        Letters from the first to the last at most. The work grows like C(max_span, length).
+        The largest number of letters from the first to the last. The work grows like C(max_span, length).
     normalize
         Whether k(x, x) = 1. Otherwise long strings have larger values.
     """
@@ -294,18 +284,18 @@ class SubsequenceKernel(WordKernel):
             raise ValueError(f"decay must be a number above 0 and at most 1, got {self.decay!r}.")
         check_number("max_span", self.max_span, Integral, at_least=self.length, otherwise="(the length)")
         longest = min(self.max_span, max(map(len, strings), default=0))
-        if longest - self.length > MAX_GAPS:
+        if longest - self.length > _MAX_GAPS:
             raise ValueError(
-                f"max_span may exceed length by at most {MAX_GAPS:,} in strings that long, got max_span={self.max_span:,} and "
+                f"max_span may exceed length by at most {_MAX_GAPS:,} in strings that long, got max_span={self.max_span:,} and "
                 f"length={self.length:,}."
             )
-        # The longest span that counts may depend on the strings, but not how words are told apart.
-        max_groups = min(self.max_span - self.length, MAX_GAPS) + 2
+        # The longest span that counts may depend on the strings, but the hashes of words may not.
+        max_groups = min(self.max_span - self.length, _MAX_GAPS) + 2
         return count_words(strings, list(self._patterns(max(longest, self.length))), max_groups=max_groups)
 
     def _patterns(self, longest: int) -> Iterator[Pattern]:
-        """All ways to place the letters in at most `longest` consecutive ones, the first of which is taken."""
-        # decay^length is common to all and falls out of the normalized kernel; left in, it could underflow.
+        """Yield all ways to choose the letters from at most `longest` consecutive ones, the first of which is chosen."""
+        # decay^length is common to all and cancels in the normalized kernel, where it could underflow.
         common = self.length if self.normalize else 0
         for others in combinations(range(1, longest), self.length - 1):
             offsets = (0, *others)
@@ -313,18 +303,18 @@ class SubsequenceKernel(WordKernel):
             yield Pattern(offsets, span, weight=float(self.decay) ** (span - common))
 
 
-def wildcard_coefficients(length: int, mismatches: int, n_letters: int) -> list[int]:
-    """The whole numbers b_j with Σ_d I(d) P_d = Σ_j b_j W_j:      b_d = I(d) − Σ_{j > d} C(k − d, j − d) b_j"""
+def _wildcard_coefficients(length: int, mismatches: int, n_letters: int) -> list[int]:
+    """Return the whole numbers b_j with Σ_d I(d) P_d = Σ_j b_j W_j:      b_d = I(d) − Σ_{j > d} C(k − d, j − d) b_j"""
     largest = min(2 * mismatches, length)
     coefficients = [0] * (largest + 1)
     for d in range(largest, -1, -1):
         above = sum(comb(length - d, j - d) * coefficients[j] for j in range(d + 1, largest + 1))
-        coefficients[d] = words_near_both(d, length, mismatches, n_letters) - above
+        coefficients[d] = _words_near_both(d, length, mismatches, n_letters) - above
     return coefficients
 
 
-def words_near_both(distance: int, length: int, mismatches: int, n_letters: int) -> int:
-    """I(d): the words within m letters of both of two words that differ in d places.
+def _words_near_both(distance: int, length: int, mismatches: int, n_letters: int) -> int:
+    """Return I(d), the number of words within m letters of both of two words that differ in d places.
 
     In the places where the two differ, such a word has the first one's letter in a of them, the second one's in b, and another in the
     other e = d − a − b; in the places where they are the same it has another letter in s. Then d − a + s ≤ m and d − b + s ≤ m, and
@@ -341,5 +331,5 @@ def words_near_both(distance: int, length: int, mismatches: int, n_letters: int)
 
 
 def _letters(part: Part) -> NDArray[np.uint64]:
-    """The code points in strings that count."""
+    """Return the code points in strings with a positive weight."""
     return np.unique(encode("".join(part.rows[part.weight > 0])))

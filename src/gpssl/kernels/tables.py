@@ -1,4 +1,4 @@
-"""A kernel for a data frame nobody prepared."""
+"""Kernels for tables: one that has a kernel for each group of columns, and a choice of groups for a given data frame."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 from sklearn.utils._indexing import _get_column_indices
 
@@ -19,6 +19,7 @@ from ..data._column_facts import MOST_CATEGORIES
 from ..data._encoding import are_codes, check_names, encode_column, encode_table
 from ..data._rows import MappedRows, Rows
 from ._protocol import (
+    Array,
     BlockKernel,
     CallByBlocks,
     TakesTables,
@@ -34,32 +35,48 @@ from ._protocol import (
 from .categories import CategoryKernel, OrdinalKernel
 from .vectors import IncompleteRBF
 
-Array = NDArray[np.float64]
-Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], Any]
-Group = tuple[str, Kernel, Columns]
+_Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], Any]
+_Group = tuple[str, Kernel, _Columns]
+
+_FAR_OUT = 20.0
+"""Interquartile ranges from the median: columns with values farther out are compared by rank."""
+
+
+@runtime_checkable
+class _DataFrame(Protocol):
+    """A data frame of any library: pandas, polars, Dask."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
+        ...
+
+    def __getitem__(self, names: Any) -> Any:
+        """Return a column, or a data frame with some columns."""
+        ...
 
 
 class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
-    """What `ColumnTransformer` is among transformers: each group of columns has a kernel of its own.
+    """A kernel for each group of columns, as `ColumnTransformer` has a transformer for each.
 
         "product"    k(x, y) = Π_g (1 − w_g + w_g k_g(x, y))      rows must be alike in every group; w_g in [0, 1], 1 if not given
         "sum"        k(x, y) = Σ_g w_g k_g(x, y)                  rows may be alike in some; w_g ≥ 0, 1/G if not given
 
-    Rows come as a data frame (pandas, polars) or an array; text, categories, dates and missing cells become numbers as `gpssl.data` says.
-    Columns that are in no group are ignored. `for_table` chooses groups and kernels for a data frame.
+    Rows come as a data frame (pandas, polars) or an array. Columns that are in no group are ignored. `for_table` chooses groups and
+    kernels for a data frame.
 
     Parameters
     ----------
     groups
         A list of (name, kernel, columns). Columns are names or positions, one or a list of them, a slice, or a function of the data frame
-        such as `sklearn.compose.make_column_selector(dtype_include="category")`. Kernels for numbers, `CategoryKernel`, `OrdinalKernel`,
-        `IncompleteRBF` for numbers of which some are missing, and any of scikit-learn's.
+        such as `sklearn.compose.make_column_selector(dtype_include="category")`. A kernel is `CategoryKernel`, `OrdinalKernel`,
+        `IncompleteRBF` where numbers are missing, or any kernel for numbers, scikit-learn's included.
     combine
         "product" or "sum".
     weights
-        One for each group.
+        One weight for each group.
     column_names
-        All columns of the training rows, if they had names: found at `fit`, so that the concrete kernel takes frames in any order.
+        The names of all columns of the training rows, if they have names. Found at `fit`, so that columns may come in any order later.
 
     Examples
     --------
@@ -73,7 +90,7 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
 
     def __init__(
         self,
-        groups: Sequence[Group],
+        groups: Sequence[_Group],
         *,
         combine: Literal["product", "sum"] = "product",
         weights: ArrayLike | None = None,
@@ -85,8 +102,8 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         self.column_names = column_names
 
     def prepare(self, X: Any) -> Array:
-        """Every cell as a number; once the columns of the training rows are known, in their order."""
-        if self.column_names is not None and hasattr(X, "columns"):
+        """Encode every cell as a number; put columns into the order of the training rows, once it is known. [n, D]"""
+        if self.column_names is not None and isinstance(X, _DataFrame):
             present = set(X.columns)
             missing = [name for name in self.column_names if name not in present]
             if missing:
@@ -100,14 +117,14 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         return all(_are_positions(columns) and not depends_on_rows(kernel) for _, kernel, columns in self.groups)
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> ColumnKernel:
-        """The kernel with positions for columns, and with the concrete kernel of each group."""
+        """Return the kernel with columns as positions, and with the concrete kernel of each group."""
         self._check_parameters()
         rows = training_rows(self, X, sample_weight)
         groups = [(name, *self._resolve_group(name, kernel, columns, rows, seed)) for name, kernel, columns in self.groups]
         names = None if rows.header is None else list(rows.header.columns)
         return ColumnKernel(groups, combine=self.combine, weights=self.weights, column_names=names)
 
-    def _resolve_group(self, name: str, kernel: Kernel, columns: Columns, rows: Rows, seed: int) -> tuple[Kernel, list[int]]:
+    def _resolve_group(self, name: str, kernel: Kernel, columns: _Columns, rows: Rows, seed: int) -> tuple[Kernel, list[int]]:
         places = _places(columns, rows.header, rows.n_columns, name)
         select = partial(_select, name=name, kernel=kernel, places=places)
         names = [] if rows.header is None else list(rows.header.columns)
@@ -115,7 +132,7 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         return resolve_kernel(kernel, MappedRows(rows, select, len(places), header), seed), places
 
     def block_kernel(self, points: Array) -> BlockKernel:
-        """Each group in its own fastest way."""
+        """Return a function that evaluates each group in its fastest way."""
         self._check_parameters()
         if not self.is_resolved:
             raise not_resolved(self, "columns and lengthscales")
@@ -128,28 +145,24 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
             self._start(out)
             for fill_group, select, weight in zip(fills, selections, self._weights(), strict=True):
                 fill_group(select(X), values)
-                self._combine(out, values, weight)
+                self._add_group(out, values, weight)
 
         return fill
 
     def diag(self, X: Any) -> Array:
-        """k(x, x). [n]"""
+        """Return k(x, x) for each row. [n]"""
         X = self.prepare(X)
         out = np.empty(len(X))
         self._start(out)
         for (_, kernel, _), select, weight in zip(self.groups, self._selections(X.shape[1]), self._weights(), strict=True):
-            self._combine(out, kernel_diagonal(kernel, select(X)), weight)
+            self._add_group(out, kernel_diagonal(kernel, select(X)), weight)
         return out
-
-    def is_stationary(self) -> bool:
-        """Not in general."""
-        return False
 
     def _start(self, out: Array) -> None:
         out[...] = 1.0 if self.combine == "product" else 0.0
 
-    def _combine(self, out: Array, values: Array, weight: float) -> None:
-        """Multiply with, or add, a group's kernel; `values` may be overwritten."""
+    def _add_group(self, out: Array, values: Array, weight: float) -> None:
+        """Multiply by a group's kernel, or add it; overwrites `values`."""
         values *= weight
         if self.combine == "product":
             values += 1 - weight
@@ -188,13 +201,13 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         return short_repr(self)
 
 
-def _are_positions(columns: Columns) -> bool:
+def _are_positions(columns: _Columns) -> bool:
     listed = columns if isinstance(columns, Sequence | np.ndarray) and not isinstance(columns, str) else [columns]
     return all(isinstance(column, Integral | slice) for column in listed)
 
 
-def _places(columns: Columns, header: Any, n_columns: int, name: str) -> list[int]:
-    """The positions of a group's columns."""
+def _places(columns: _Columns, header: Any, n_columns: int, name: str) -> list[int]:
+    """Return the positions of a group's columns."""
     if header is None:
         header = np.empty((0, n_columns))
         if callable(columns):
@@ -205,7 +218,7 @@ def _places(columns: Columns, header: Any, n_columns: int, name: str) -> list[in
         if places is None:
             places = [int(place) for place in _get_column_indices(header, chosen)]
     except ValueError as error:
-        known = f" The columns are {', '.join(map(repr, header.columns))}." if hasattr(header, "columns") else ""
+        known = f" The columns are {', '.join(map(repr, header.columns))}." if isinstance(header, _DataFrame) else ""
         raise ValueError(f"The group {name!r} asks for the column(s) {chosen!r}: {str(error).rstrip('.')}.{known}") from error
     if not places:
         raise ValueError(f"The group {name!r} has no columns.")
@@ -215,59 +228,55 @@ def _places(columns: Columns, header: Any, n_columns: int, name: str) -> list[in
 
 
 def _places_of_names(columns: Any, header: Any) -> list[int] | None:
-    """Where columns of a data frame are that are listed by their names, which may be numbers."""
-    places = {name: place for place, name in enumerate(header.columns)} if hasattr(header, "columns") else {}
+    """Return the positions of columns that are listed by their names, which may be numbers; None if some is no name of a column."""
+    places = {name: place for place, name in enumerate(header.columns)} if isinstance(header, _DataFrame) else {}
     listed = columns if isinstance(columns, list) else [columns]
     return [places[name] for name in listed] if all(isinstance(name, Hashable) and name in places for name in listed) else None
 
 
 def _select(X: Array, *, name: str, kernel: Kernel, places: list[int]) -> Array:
-    """The columns of a group, if its kernel can work with what they hold."""
+    """Return the columns of a group; raise ValueError if its kernel cannot work with what they hold."""
     values = X[:, places]
     check_what_kernels_take(kernel, values, f"the columns of the group {name!r}")
     return values
 
 
-FAR_OUT = 20.0
-"""In interquartile ranges from the median: columns with such values are compared by rank."""
-
-
-class _Columns(NamedTuple):
-    """The columns of a table, by kind."""
+class _ColumnKinds(NamedTuple):
+    """The names of the columns of a table, by kind."""
 
     numbers: list[str]
     ranked: list[str]
     ordered: list[str]
     categories: list[str]
     left_out: list[str]
-    """With the reason."""
+    """Names with the reason."""
 
 
 def for_table(X: Any, *, neighborhood: float = 10) -> ColumnKernel:
-    """A `ColumnKernel` that suits the columns of a data frame: `GPSSL(kernel=for_table(frame)).fit(frame)`.
+    """Choose a `ColumnKernel` for the columns of a data frame: `GPSSL(kernel=for_table(frame)).fit(frame)`.
 
     Numbers, booleans and dates are compared by `IncompleteRBF`, in units of each column's standard deviation; those with values far out,
-    such as counts and amounts, by their rank; ordered categories by their position; text and categories by `CategoryKernel`. Missing
-    cells are fine everywhere. All columns count alike, in whichever group they are. Columns that tell no rows apart, or nearly all of them,
-    such as names, are left out, and a warning says so.
+    such as counts and amounts, by their rank; ordered categories by their position; text and categories by `CategoryKernel`. Cells
+    may be missing everywhere. All columns have the same weight, in whichever group they are. Columns that have the same value in all rows,
+    or different values in nearly all of them, such as names, are left out with a warning.
     """
-    if not hasattr(X, "columns"):
+    if not isinstance(X, _DataFrame):
         raise TypeError(f"for_table chooses kernels by the names and types of columns, so it needs a data frame, got {type(X).__name__}.")
     kinds = _kinds(X)
     if kinds.left_out:
         warnings.warn(f"Left out of the kernel: {'; '.join(kinds.left_out)}.", UserWarning, stacklevel=2)
     groups = _groups(kinds, neighborhood)
     if not groups:
-        raise ValueError("No column of this data frame tells some rows from others: there is nothing to learn from.")
+        raise ValueError("No column of this data frame distinguishes its rows: there is nothing to learn from.")
     return ColumnKernel(groups)
 
 
-def _groups(kinds: _Columns, neighborhood: float) -> list[Group]:
-    """The groups that have columns."""
+def _groups(kinds: _ColumnKinds, neighborhood: float) -> list[_Group]:
+    """Return the groups that have columns, each with its kernel."""
     named = {"numbers": kinds.numbers, "ranks": kinds.ranked, "order": kinds.ordered, "categories": kinds.categories}
     present = {name: columns for name, columns in named.items() if columns}
     n_columns = sum(map(len, present.values()))
-    # With k_g^(D_g / D) in the place of k_g, columns count alike, in whichever group they are.
+    # With k_g^(D_g / D) in the place of k_g, all columns have the same weight, in whichever group they are.
     stretch = {name: float(np.sqrt(n_columns / len(columns))) for name, columns in present.items()}
     return [(name, _kernel(name, neighborhood, stretch[name]), columns) for name, columns in present.items()]
 
@@ -279,9 +288,10 @@ def _kernel(group: str, neighborhood: float, stretch: float) -> Kernel:
     return numbers if group == "numbers" else OrdinalKernel(kernel=numbers)
 
 
-def _kinds(X: Any) -> _Columns:
+def _kinds(X: Any) -> _ColumnKinds:
+    """Sort the columns of a data frame by the kernel that suits them."""
     check_names(X)
-    kinds = _Columns([], [], [], [], [])
+    kinds = _ColumnKinds([], [], [], [], [])
     for name in X.columns:
         values = encode_column(X[name])
         known = values[~np.isnan(values)]
@@ -291,7 +301,7 @@ def _kinds(X: Any) -> _Columns:
         tells_gaps = is_category and 0 < len(known) < len(values)
         if n_different < 2 and not tells_gaps:
             kinds.left_out.append(f"{name!r} (all cells are alike)")
-        elif getattr(dtype, "ordered", False) is True:
+        elif type(dtype).__name__ == "CategoricalDtype" and dtype.ordered:
             kinds.ordered.append(name)
         elif is_category:
             if n_different > MOST_CATEGORIES * len(known):
@@ -304,7 +314,7 @@ def _kinds(X: Any) -> _Columns:
 
 
 def _reaches_far_out(values: Array) -> bool:
-    """Whether some values are so far from the others that they alone would decide the unit of the column."""
+    """Return whether some values are so far from the others that they alone would decide the unit of the column."""
     lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75])
     spread = upper - lower if upper > lower else values.std() / 2
-    return bool(np.abs(values - middle).max() > FAR_OUT * spread)
+    return bool(np.abs(values - middle).max() > _FAR_OUT * spread)
