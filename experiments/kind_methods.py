@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from gpssl.baselines._kernel_pca import KernelRows
+from gpssl.baselines._kernel_pca import KernelEstimator
 from gpssl.comparison import FULL, MEAN, PRIOR
 from gpssl.kernels import (
     CategoryKernel,
@@ -102,7 +102,7 @@ def _small_leaves() -> HistGradientBoostingClassifier:
     return HistGradientBoostingClassifier(min_samples_leaf=5)
 
 
-class KernelMachine(ClassifierMixin, KernelRows):
+class KernelMachine(ClassifierMixin, KernelEstimator):
     """A support vector machine on any kind of rows, its cost chosen by cross-validation on the labels."""
 
     def __init__(self, kernel: Kernel | None = None, *, seed: int = 0) -> None:

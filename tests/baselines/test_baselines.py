@@ -127,7 +127,7 @@ def test_kernel_pca_of_strings(words: Any) -> None:
 
 
 def test_too_few_rows_for_the_components() -> None:
-    with pytest.raises(ValueError, match=r"n_samples=4 rows have no 5 components\. Give more rows, or lower n_components"):
+    with pytest.raises(ValueError, match=r"n_samples=4 rows have fewer than 5 components\. Give more rows, or lower n_components"):
         KernelPCA(5).fit(np.arange(8.0).reshape(4, 2))
 
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
-from gpssl.baselines._networks import Block, Encoder, Networks, Rows, Shape, batches
+from gpssl.baselines._networks import Block, Encoder, Networks, Shape, StandardizedRows, batches
 from gpssl.baselines._scarf import corrupt, infonce_loss
 from gpssl.baselines._simvae import expected_log_prior
 from gpssl.baselines._vicreg import EPSILON, covariance_loss, invariance_loss, total_loss, variance_loss
@@ -145,7 +145,7 @@ def test_the_first_steps_are_those_of_torch_optim_adam() -> None:
 
 def test_prediction_normalizes_by_the_training_rows_whatever_rows_it_sees() -> None:
     X = some_rows()
-    rows = Rows.standardize(X)
+    rows = StandardizedRows.standardize(X)
     networks = Networks([Shape(4, 6, 2, biased=True)], 2, seed=0)
     with torch.no_grad():
         networks.parameters += 0.3 * double(*networks.parameters.shape).float()

@@ -17,16 +17,16 @@ from ..core._checked_rows import copy_columns, rows_in_memory, warn_outside_trai
 from ..core._draws import FunctionDraws
 from ..core._features import Features, choose_inducing_points, sample_candidates
 from ..core._posterior import GaussianWeights, Posterior
-from ._kernel_pca import KernelRows
+from ._kernel_pca import KernelEstimator
 
 Array = NDArray[np.float64]
 
 
-class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
+class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """The prior of `GPSSL`, which has learned nothing: f_j ~ GP(0, k), independently for each of J dimensions.
 
     Random functions with random outputs are features too, and a head that is averaged over many of them does well: what `GPSSL`
-    claims, it must show against this. The functions are drawn by the same code, with a posterior that has no learned direction (r = 0):
+    claims must hold against this baseline. The same code draws the functions, with a posterior without learned directions (r = 0):
 
         f_j(x) = a(x)ᵀ v_j + e_j(x),   v_j ~ N(0, I),   e_j ~ GP(0, k − aᵀa)      Cov(f_j(x), f_j(y)) = k(x, y), exactly
 
@@ -94,21 +94,21 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         return self
 
     def transform(self, X: Any) -> Array:
-        """The prior mean: zero. [n, J]"""
+        """Return the prior mean, which is zero. [n, J]"""
         check_is_fitted(self)
         return np.zeros((len(self._rows_for_use(X)), self._n_features_out))
 
     def std(self, X: Any) -> Array:
-        """The prior standard deviation, sqrt(k(x, x)) in each dimension. [n, J]"""
+        """Return the prior standard deviation, sqrt(k(x, x)) in each dimension. [n, J]"""
         check_is_fitted(self)
         return self.posterior_.std(self._rows_for_use(X))
 
     def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Array:
-        """Draws from the prior, joint over the rows: `draw_functions(n_draws)(X)`. [S, n, J]"""
+        """Return draws from the prior, joint over the rows: `draw_functions(n_draws)(X)`. [S, n, J]"""
         return self.draw_functions(n_draws, random_state)(rows_in_memory(self._rows_for_use(X)))
 
     def draw_functions(self, n_draws: int = 1, random_state: Any = None) -> FunctionDraws:
-        """Functions drawn from the prior: call the result with rows, as often as you like. [S, n, J]
+        """Draw functions from the prior: call the result with rows, as often as you like. [S, n, J]
 
         Without a random state the estimator's own is used, as in `GPSSL`.
         """

@@ -21,8 +21,8 @@ from ..data._encoding import header_of
 from ..kernels._protocol import check_finite_kernel, resolve_kernel
 
 
-class KernelRows(BaseEstimator):
-    """An estimator with a parameter `kernel`, to which the default and the rules of `GPSSL` apply."""
+class KernelEstimator(BaseEstimator):
+    """An estimator with a parameter `kernel`, which has the same default and takes the same rows as that of `GPSSL`."""
 
     kernel: Kernel | None
     kernel_: Kernel
@@ -31,12 +31,12 @@ class KernelRows(BaseEstimator):
         return check_kernel(self.kernel)
 
     def _resolve_kernel(self, X: Any, rows: NDArray[Any], weight: NDArray[np.float64], seed: int) -> Kernel:
-        """The concrete kernel: lengthscales and the like come from all rows, which are X as `_check_rows` has returned it."""
+        """Return the concrete kernel, with lengthscales from all rows, which are X as `_check_rows` has returned it."""
         with one_blas_thread():
             return resolve_kernel(self._check_kernel(), rows_in_memory(rows, weight, header_of(X)), seed)
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1) -> NDArray[Any]:
-        """Numbers where the kernel works on vectors, else objects."""
+        """Return the rows as numbers where the kernel works on vectors, else as objects."""
         kernel = self._check_kernel() if reset else self.kernel_  # which knows the columns of the training rows
         return check_rows_in_memory(self, X, kernel, reset=reset, min_rows=min_rows)
 
@@ -50,7 +50,7 @@ class KernelRows(BaseEstimator):
 Array = NDArray[np.float64]
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """scikit-learn's kernel principal component analysis on the matrix of the kernel that `GPSSL` would use.
 
     With K = k(X, X), centered in feature space, and its leading eigenvalues λ_j and eigenvectors u_j,
@@ -101,7 +101,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
             rows = in_double_precision(self._check_rows(X, reset=True, min_rows=2))
             if len(rows) < self.n_components:
                 raise ValueError(
-                    f"n_samples={len(rows)} rows have no {self.n_components} components. Give more rows, or lower n_components."
+                    f"n_samples={len(rows)} rows have fewer than {self.n_components} components. Give more rows, or lower n_components."
                 )
             seed = seed_from(self.random_state)
             self.kernel_ = self._resolve_kernel(X, rows, np.ones(len(rows)), seed)
@@ -112,12 +112,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelRows):
         return self
 
     def transform(self, X: Any) -> Array:
-        """The components of each row. [n, J]"""
+        """Return the components of each row. [n, J]"""
         check_is_fitted(self)
         return self._components.transform(self._kernel_with_rows(in_double_precision(self._check_rows(X, reset=False))))
 
     def _kernel_with_rows(self, rows: NDArray[Any]) -> Array:
-        """k(x, x_n) for each training row x_n; with both arguments, so that white noise stays out of it. [n, N]"""
+        """Return k(x, x_n) for each training row x_n; with both arguments, so that white noise stays out of it. [n, N]"""
         values = np.asarray(self.kernel_(rows, self._rows), dtype=np.float64)
         check_finite_kernel(self.kernel_, values)
         return values

@@ -1,4 +1,4 @@
-"""Representations by a network that is trained on views of rows: what the neural baselines share."""
+"""What the neural baselines share: small networks, many of them trained at once on views of rows, and the trained encoder."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Block(NamedTuple):
     output_weights: Tensor
     """B [S, outputs, H]"""
     output_bias: Tensor | None
-    """b [S, outputs]; none where what follows does not see it: Adam would blow up its rounding errors"""
+    """b [S, outputs]; None where what follows does not see it, because Adam would blow up its rounding errors."""
 
     def __call__(self, x: Tensor, n_views: int) -> Tensor:
-        """The outputs for V views of n rows, one view after the other: x [S, inputs, V n]. [S, outputs, V n]"""
+        """Return the outputs for V views of n rows, one view after the other: x [S, inputs, V n]. [S, outputs, V n]"""
         return self.finish(self.hidden_weights.bmm(x), n_views)
 
     def finish(self, projected: Tensor, n_views: int) -> Tensor:
-        """The outputs, from A x [S, H, V n]. [S, outputs, V n]"""
+        """Return the outputs from A x [S, H, V n]. [S, outputs, V n]"""
         by_view = projected.view(*projected.shape[:2], n_views, -1)
         outputs = _second_half()(by_view, self.scale, self.shift, self.output_weights)
         return outputs if self.output_bias is None else outputs + self.output_bias[..., None]
@@ -59,7 +59,7 @@ class Block(NamedTuple):
 
 @cache
 def _second_half() -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
-    """y = B h,  h = relu(g x̂ + s),  x̂ = (x − mean) / √(variance + ε) over the last axis of x [S, H, V, n], as one function.
+    """Return the function y = B h,  h = relu(g x̂ + s),  x̂ = (x − mean) / √(variance + ε) over the last axis of x [S, H, V, n].
 
     With its gradient it takes about half the time of PyTorch's layers, a third of single operations. From the gradient by y, η:
 
@@ -102,7 +102,7 @@ class Shape(NamedTuple):
     biased: bool = False
 
     def start(self, random: np.random.Generator) -> list[Array]:
-        """Initial parameters, those of PyTorch's layers: weights uniform within ±1/√inputs, scale one, shift zero."""
+        """Return initial parameters as PyTorch's layers have them: weights uniform within ±1/√inputs, scale one, shift zero."""
         weights = [random.uniform(-1, 1, (m, n)) / np.sqrt(n) for m, n in ((self.hidden, self.inputs), (self.outputs, self.hidden))]
         bias = [np.zeros(self.outputs)] if self.biased else []
         return [weights[0], np.ones(self.hidden), np.zeros(self.hidden), weights[1], *bias]
@@ -136,7 +136,7 @@ class Networks:
             self.leaves += parts
 
     def step(self, losses: Tensor, rates: Tensor) -> None:
-        """One step of Adam on the loss of each network [S] with its rate [S]."""
+        """Take one step of Adam on the loss of each network [S] with its rate [S]."""
         import torch
 
         parts = torch.autograd.grad(losses.sum(), self.leaves)
@@ -166,8 +166,8 @@ class Encoder:
     """b [outputs]"""
 
     @classmethod
-    def from_block(cls, block: Block, network: int, rows: Rows) -> Encoder:
-        """What a network is where it is used: the statistics of its batches give way to those of all training rows as they are."""
+    def from_block(cls, block: Block, network: int, rows: StandardizedRows) -> Encoder:
+        """Return the encoder of one network, normalized by the statistics of all training rows instead of those of a batch."""
         A, scale, shift, B = (part[network].detach().numpy().astype(np.float64) for part in block[:4])
         A = A * rows.varies  # weights of columns that never varied were never trained
         projected = rows.standardized @ A.T
@@ -176,21 +176,21 @@ class Encoder:
         return cls(rows.center, rows.scale, A.T * factor, shift - projected.mean(axis=0) * factor, B.T.copy(), bias)
 
     def __call__(self, X: Array) -> Array:
-        """Outputs at the rows X [n, D]. [n, outputs]"""
+        """Return the outputs at the rows X [n, D]. [n, outputs]"""
         outputs = np.empty((len(X), len(self.output_bias)))
         for block in row_blocks(len(X)):
             hidden = np.maximum((X[block] - self.center) / self.scale @ self.hidden_weights + self.hidden_bias, 0.0)
             outputs[block] = hidden @ self.output_weights + self.output_bias
         return outputs
 
-    def with_unit_variance(self, rows: Rows) -> Encoder:
-        """The same outputs up to a common factor, with which their variance over the training rows is one on average."""
+    def with_unit_variance(self, rows: StandardizedRows) -> Encoder:
+        """Return the encoder times a factor that makes the variance of its outputs over the training rows one on average."""
         variance = self(rows.standardized * self.scale + self.center).var(axis=0).mean()
         factor = 1 / np.sqrt(variance) if variance > 0 else 1.0
         return replace(self, output_weights=factor * self.output_weights, output_bias=factor * self.output_bias)
 
 
-class Rows(NamedTuple):
+class StandardizedRows(NamedTuple):
     """Training rows in units of their columns' standard deviations."""
 
     standardized: Array
@@ -200,10 +200,10 @@ class Rows(NamedTuple):
     scale: Array
     """[D]; one for a column that is constant"""
     varies: NDArray[np.bool_]
-    """Which columns do. [D]"""
+    """Which columns are not constant. [D]"""
 
     @classmethod
-    def standardize(cls, X: Array) -> Rows:
+    def standardize(cls, X: Array) -> StandardizedRows:
         """Subtract means and divide by standard deviations."""
         center, deviation = X.mean(axis=0), X.std(axis=0)
         varies = deviation > 1e-12 * np.abs(center)
@@ -211,21 +211,17 @@ class Rows(NamedTuple):
         return cls((X - center) / scale, center, scale, varies)
 
     def tensor(self) -> Tensor:
-        """The rows as columns, in single precision; a column of the table that is constant is zero. [D, N]"""
+        """Return the rows as columns, in single precision; a column of the table that is constant is zero. [D, N]"""
         import torch
 
         return torch.from_numpy(np.where(self.varies, self.standardized, 0.0).T.copy()).float()
 
     def noise(self, n_rows: int, generator: Generator) -> Tensor:
-        """Standard normal noise for so many rows; none for columns without variance. [D, n]"""
+        """Return standard normal noise for so many rows; zero for columns without variance. [D, n]"""
         import torch
 
         noise = torch.randn((len(self.center), n_rows), generator=generator, dtype=torch.float32)
         return noise if self.varies.all() else noise.mul_(torch.from_numpy(self.varies)[:, None])
-
-
-if TYPE_CHECKING:
-    from torch import Generator, Tensor
 
 
 Losses = Callable[["list[Block]", "Tensor", "Generator"], "Tensor"]
@@ -233,7 +229,7 @@ Losses = Callable[["list[Block]", "Tensor", "Generator"], "Tensor"]
 
 
 class NetworkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """A representation by a network that is trained on views of rows. Which views and which loss is up to the child."""
+    """A representation by a network that is trained on views of rows. The child chooses the views and the loss."""
 
     batched: ClassVar[frozenset[str]]
     """Parameters that may differ between networks that are trained at once."""
@@ -255,9 +251,9 @@ class NetworkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self
 
     def fit_grid(self, X: Any, settings: Sequence[dict[str, Any]]) -> list[Self]:
-        """A fitted clone for each dict of changed parameters; this estimator stays as it is.
+        """Return a fitted clone for each dict of changed parameters; this estimator stays as it is.
 
-        Each is, but for rounding, what clone(self).set_params(**changes).fit(X) would be. Those that differ in nothing that changes
+        Each is, up to rounding, what clone(self).set_params(**changes).fit(X) would be. Those that differ in nothing that changes
         shapes, batches or seeds are trained at once: two dozen small networks take about three times as long as one.
         """
         candidates = [clone(self).set_params(**changes) for changes in settings]
@@ -266,7 +262,7 @@ class NetworkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return candidates
 
     def transform(self, X: Any) -> Array:
-        """The representation of each row. [n, J]"""
+        """Return the representation of each row. [n, J]"""
         return self._encode(X)[:, : self._n_features_out]
 
     def _encode(self, X: Any) -> Array:
@@ -284,21 +280,21 @@ class NetworkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         check_number("learning_rate", self.learning_rate, Real, above=0)
 
     def _rates(self, group: Sequence[Any]) -> Callable[[int], Tensor]:
-        """The learning rate of each network at a step, counted from zero. [S]"""
-        rates = values(group, "learning_rate")
+        """Return a function that gives the learning rate of each network at a step, counted from zero. [S]"""
+        rates = settings_of(group, "learning_rate")
         return lambda _: rates
 
     @abstractmethod
     def _shapes(self, n_features: int) -> list[Shape]:
-        """The blocks of a network; the first is the encoder."""
+        """Return the shapes of a network's blocks; the first is the encoder's."""
 
     @abstractmethod
-    def _losses(self, group: Sequence[Any], rows: Rows) -> Losses:
-        """The loss, for networks with the settings of each estimator of the group."""
+    def _losses(self, group: Sequence[Any], rows: StandardizedRows) -> Losses:
+        """Return the loss for networks with the settings of each estimator of the group."""
 
 
-def values(group: Sequence[Any], name: str, n_axes: int = 1) -> Tensor:
-    """A parameter of each estimator, to be multiplied with arrays of so many axes. [S, 1, …]"""
+def settings_of(group: Sequence[Any], name: str, n_axes: int = 1) -> Tensor:
+    """Return a parameter of each estimator, to be multiplied with arrays of so many axes. [S, 1, …]"""
     import torch
 
     numbers = torch.tensor([float(getattr(estimator, name)) for estimator in group], dtype=torch.float32)
@@ -306,9 +302,9 @@ def values(group: Sequence[Any], name: str, n_axes: int = 1) -> Tensor:
 
 
 def batches(rows: Tensor, size: int, number: int, generator: Generator) -> Iterator[Tensor]:
-    """Batches of rows [D, n]: all rows where no more than `size`, else the parts of one random order after another.
+    """Yield batches of rows [D, n]: all rows if they are at most `size`, else slices of one random order after another.
 
-    Batches are full: the rest of an order, which is too few rows, is left out.
+    Batches are full: the last rows of an order, if too few for a batch, are left out.
     """
     import torch
 
@@ -325,7 +321,7 @@ def batches(rows: Tensor, size: int, number: int, generator: Generator) -> Itera
 
 
 def _fit_together(estimators: Sequence[Any], X: Any) -> None:
-    """Fit all, those of a group at once."""
+    """Fit all estimators; train those that differ in `batched` parameters only at once."""
     common = None
     groups: dict[Any, list[Any]] = {}
     for estimator in estimators:
@@ -342,11 +338,11 @@ def _fit_together(estimators: Sequence[Any], X: Any) -> None:
         raise ImportError(f'{type(estimators[0]).__name__} needs PyTorch: pip install "gpssl[nn]".') from error
     with torch_on_one_thread():
         for (seed, *_), group in groups.items():
-            _train(group, Rows.standardize(table), seed)
+            _train(group, StandardizedRows.standardize(table), seed)
 
 
-def _train(group: Sequence[Any], rows: Rows, seed: int) -> None:
-    """Train the networks of a group of estimators and leave each its encoder."""
+def _train(group: Sequence[Any], rows: StandardizedRows, seed: int) -> None:
+    """Train the networks of a group of estimators and give each estimator its encoder."""
     import torch
 
     first = group[0]

@@ -1,4 +1,4 @@
-"""SCARF: a row is told apart from others by a view of it in which some columns have values of other rows."""
+"""SCARF: the network learns to find a row among others from a view in which some columns have values of other rows."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._validation import check_number
-from ._networks import Block, Losses, NetworkTransformer, Rows, Shape, values
+from ._networks import Block, Losses, NetworkTransformer, Shape, StandardizedRows, settings_of
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
 
 def infonce_loss(z: Tensor, z2: Tensor, temperature: float | Tensor = 1.0) -> Tensor:
-    """ℓ = (1/n) Σ_i (−log(exp(s_ii / τ) / Σ_k exp(s_ik / τ))),  s_ik = z_iᵀ z′_k / (‖z_i‖ ‖z′_k‖), for views z, z′ [..., n, J]. [...]
+    """Return ℓ = (1/n) Σ_i (−log(exp(s_ii / τ) / Σ_k exp(s_ik / τ))),  s_ik = z_iᵀ z′_k / (‖z_i‖ ‖z′_k‖). [...]
 
-    Rows of the first view are looked for among those of the second, not the other way round, as in SCARF. Bahri et al. have the mean over k
-    in place of the sum, which is less by the constant log n. A tensor of temperatures is [..., 1, 1].
+    z and z′ are two views of the same rows, [..., n, J] each. Rows of the first view are looked for among those of the second, not the
+    other way round, as in SCARF. Bahri et al. have the mean over k in place of the sum, which is less by the constant log n. A tensor of
+    temperatures is [..., 1, 1].
     """
     directions, directions2 = (view / view.norm(dim=-1, keepdim=True).clamp(min=1e-8) for view in (z, z2))
     logarithms = (directions / temperature @ directions2.mT).log_softmax(-1)
@@ -48,7 +49,7 @@ class SCARF(NetworkTransformer):
     learning_rate, max_iterations
         Size of Adam's steps, and their number.
     batch_size
-        Rows in a step; where there are no more than this, all.
+        Rows in a step; all rows where there are no more than this.
     random_state
         Seed of the initial weights, the views and the batches.
     verbose
@@ -105,10 +106,10 @@ class SCARF(NetworkTransformer):
         encoder = Shape(n_features, int(self.hidden_units), int(self.n_components))
         return [encoder, Shape(int(self.n_components), int(self.projection_units), int(self.projection_units))]
 
-    def _losses(self, group: Sequence[Any], rows: Rows) -> Losses:
+    def _losses(self, group: Sequence[Any], rows: StandardizedRows) -> Losses:
         import torch
 
-        temperature = values(group, "similarity_temperature", 3)
+        temperature = settings_of(group, "similarity_temperature", 3)
         table = rows.tensor()
         n_features = len(table)
         n_replaced = torch.tensor([max(1, int(estimator.corruption * n_features)) for estimator in group])
@@ -124,9 +125,9 @@ class SCARF(NetworkTransformer):
 
 
 def corrupt(x: Tensor, table: Tensor, n_replaced: Tensor, generator: Generator) -> Tensor:
-    """Rows x [D, n] with values from the table [D, N] in random columns, so many [S] in each row. [S, D, n]
+    """Replace random columns of the rows x [D, n], so many [S] in each row, by values from the table [D, N]. [S, D, n]
 
-    All S views take from the same order of columns and the same values.
+    All S views use the same order of columns and the same values.
     """
     import torch
 

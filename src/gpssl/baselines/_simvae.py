@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_number, seed_from
-from ._networks import Block, Losses, NetworkTransformer, Rows, Shape, values
+from ._networks import Block, Losses, NetworkTransformer, Shape, StandardizedRows, settings_of
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 LOG_VARIANCES = (-10.0, 5.0)
-"""Between these the logarithm of a posterior variance is held, in training and after it."""
+"""Bounds of the logarithm of a posterior variance, in training and after it."""
 
 
 def expected_log_prior(mean: Tensor, variance: Tensor, view_variance: float | Tensor) -> Tensor:
-    """E_q log p(z_1, …, z_V) for z_v ~ N(mean_v, variance_v), mean and variance being [..., V, J]. [...]
+    """Return E_q log p(z_1, …, z_V) for z_v ~ N(mean_v, variance_v), mean and variance being [..., V, J]. [...]
 
     Under the prior, the views of a row have a common center, ψ ~ N(0, 1) and z_v | ψ ~ N(ψ, σ²) in each dimension. The center is
     integrated out: the vector of the V views has covariance σ² I + 1 1ᵀ, so that with z̄ the mean of the views
@@ -78,7 +78,7 @@ class SimVAE(NetworkTransformer):
     learning_rate, max_iterations
         Size of Adam's steps, and their number.
     batch_size
-        Rows in a step; where there are no more than this, all.
+        Rows in a step; all rows where there are no more than this.
     random_state
         Seed of the initial weights, the noise and the batches.
     verbose
@@ -125,15 +125,15 @@ class SimVAE(NetworkTransformer):
         self.verbose = verbose
 
     def std(self, X: Any) -> Array:
-        """Standard deviation s(x) of the representation of each row. [n, J]"""
+        """Return the standard deviation s(x) of the representation of each row. [n, J]"""
         return np.exp(0.5 * np.clip(self._encode(X)[:, self.n_components_ :], *LOG_VARIANCES))
 
     def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Array:
-        """Draws of the representation: `sample(X, 100)` is `draw_functions(100)(X)`. [S, n, J]"""
+        """Return draws of the representation: `sample(X, 100)` is `draw_functions(100)(X)`. [S, n, J]"""
         return self.draw_functions(n_draws, random_state)(X)
 
     def draw_functions(self, n_draws: int = 1, random_state: Any = None) -> ShiftedMeans:
-        """Functions drawn from the posterior: call the result with rows, as often as you like. [S, n, J]
+        """Draw functions from the posterior: call the result with rows, as often as you like. [S, n, J]
 
         Without a random state the estimator's own is used: the same draws every time.
         """
@@ -154,12 +154,12 @@ class SimVAE(NetworkTransformer):
         n_components, n_hidden = int(self.n_components), int(self.hidden_units)
         return [Shape(n_features, n_hidden, 2 * n_components, biased=True), Shape(n_components, n_hidden, n_features, biased=True)]
 
-    def _losses(self, group: Sequence[Any], rows: Rows) -> Losses:
+    def _losses(self, group: Sequence[Any], rows: StandardizedRows) -> Losses:
         import torch
 
         n_views, n_networks = int(self.n_views), len(group)
-        noise, view_variance = values(group, "noise", 3), values(group, "view_scale", 3).square()
-        reconstruction_variance = values(group, "reconstruction_scale").square()
+        noise, view_variance = settings_of(group, "noise", 3), settings_of(group, "view_scale", 3).square()
+        reconstruction_variance = settings_of(group, "reconstruction_scale").square()
         n_features = int(rows.varies.sum())
 
         def losses(blocks: list[Block], x: Tensor, generator: Generator) -> Tensor:
@@ -188,5 +188,5 @@ class ShiftedMeans:
     """ε [S, J]"""
 
     def __call__(self, X: Any) -> Array:
-        """The value of every function at every row. [S, n, J]"""
+        """Return the value of every function at every row. [S, n, J]"""
         return self.model.transform(X) + self.shifts[:, None] * self.model.std(X)

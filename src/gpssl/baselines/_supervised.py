@@ -20,22 +20,22 @@ from .._validation import seed_from, unchanged_on_failure
 from ..data._arrays import in_double_precision
 from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, find_targets, labeled_rows
 from ..kernels._protocol import takes_missing_cells
-from ._kernel_pca import KernelRows
+from ._kernel_pca import KernelEstimator
 
 Array = NDArray[np.float64]
 
 VARIANCE_BOUNDS = (1e-6, 1e6)
-"""Of the latent function: times what the kernel says."""
+"""Bounds of σ², by which the kernel is multiplied."""
 
 NOISE_BOUNDS = (1e-6, 1e1)
-"""Of the noise in standardized targets. The lower one, a standard deviation of a thousandth of theirs, keeps the matrix invertible and
-predicted variances positive where targets follow from the rows exactly."""
+"""Bounds of the noise variance in standardized targets. The lower one, a standard deviation of a thousandth, keeps the matrix invertible
+and predicted variances positive where targets follow from the rows exactly."""
 
 RESTARTS = 2
-"""Of the search for variance and noise: "all is noise" can be a second maximum of the likelihood."""
+"""Further starts of the search for variance and noise: "all is noise" can be a second maximum of the likelihood."""
 
 
-class SupervisedGPClassifier(ClassifierMixin, KernelRows):
+class SupervisedGPClassifier(ClassifierMixin, KernelEstimator):
     """Gaussian process classification from the labeled rows, by scikit-learn, with the kernel that `GPSSL` would use.
 
         f ~ GP(0, σ² k),   p(y = 1 | x) = E[logistic(f(x)) | labeled rows]      (Laplace approximation; one against the rest)
@@ -81,7 +81,7 @@ class SupervisedGPClassifier(ClassifierMixin, KernelRows):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> SupervisedGPClassifier:
-        """Lengthscale from all rows, the rest from the labeled ones."""
+        """Take the lengthscale from all rows, and learn the rest from the labeled ones."""
         with unchanged_on_failure(self):
             labels = find_class_labels(y)
             self.classes_ = np.unique(labels.values)
@@ -94,24 +94,24 @@ class SupervisedGPClassifier(ClassifierMixin, KernelRows):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class. [n, K]"""
+        """Return the probability of each class. [n, K]"""
         check_is_fitted(self)
         return self.model_.predict_proba(_opaque(self._check_rows(X, reset=False), self.kernel_))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class. [n]"""
+        """Return the most probable class. [n]"""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy, at the rows that have a label."""
+        """Return the accuracy at the rows that have a label."""
         check_consistent_length(X, y, sample_weight)
         labels = labeled_rows(y)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
         return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
 
 
-class SupervisedGPRegressor(RegressorMixin, KernelRows):
+class SupervisedGPRegressor(RegressorMixin, KernelEstimator):
     """Gaussian process regression from the rows with a target, by scikit-learn, with the kernel that `GPSSL` would use.
 
         y = ȳ + s (f(x) + ε),   f ~ GP(0, σ² k),   ε ~ N(0, ν²)      ȳ, s: mean and standard deviation of the targets
@@ -155,7 +155,7 @@ class SupervisedGPRegressor(RegressorMixin, KernelRows):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> SupervisedGPRegressor:
-        """Lengthscale from all rows, the rest from those with a target."""
+        """Take the lengthscale from all rows, and learn the rest from those with a target."""
         with unchanged_on_failure(self):
             targets = find_targets(y)
             rows, seed = _labeled_rows_and_kernel(self, X, y, targets)
@@ -167,30 +167,30 @@ class SupervisedGPRegressor(RegressorMixin, KernelRows):
         return self
 
     def predict_draws(self, X: Any) -> tuple[Array, Array]:
-        """Mean and standard deviation as those of a mixture of one, as `MarginalizedRegressor` gives them. [1, n] each"""
+        """Return mean and standard deviation in the form of `MarginalizedRegressor.predict_draws`, for a single draw. [1, n] each"""
         check_is_fitted(self)
         mean, std = self.model_.predict(_opaque(self._check_rows(X, reset=False), self.kernel_), return_std=True)
         return mean[None], std[None]
 
     def predict(self, X: Any) -> Array:
-        """Mean of the target. [n]"""
+        """Return the mean of the target. [n]"""
         check_is_fitted(self)
         return self.model_.predict(_opaque(self._check_rows(X, reset=False), self.kernel_))
 
     def predict_std(self, X: Any) -> Array:
-        """Standard deviation of the target, noise included. [n]"""
+        """Return the standard deviation of the target, noise included. [n]"""
         return self.predict_draws(X)[1][0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R², at the rows that have a target."""
+        """Return R² at the rows that have a target."""
         check_consistent_length(X, y, sample_weight)
         targets = find_targets(y)
         weight = None if sample_weight is None else np.asarray(sample_weight)[targets.rows]
         return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
 
 
-def _labeled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: KnownLabels) -> tuple[NDArray[Any], int]:
-    """Resolve the kernel on all rows; the labeled ones, and the seed."""
+def _labeled_rows_and_kernel(estimator: KernelEstimator, X: Any, y: Any, labels: KnownLabels) -> tuple[NDArray[Any], int]:
+    """Resolve the kernel on all rows; return the labeled ones and the seed."""
     rows = in_double_precision(estimator._check_rows(X, reset=True))
     check_consistent_length(rows, y)
     seed = seed_from(estimator.random_state)
@@ -199,7 +199,7 @@ def _labeled_rows_and_kernel(estimator: KernelRows, X: Any, y: Any, labels: Know
 
 
 def _opaque(rows: NDArray[Any], kernel: Kernel) -> NDArray[Any]:
-    """Rows as scikit-learn's Gaussian processes take them: those with gaps, which it would refuse, as objects for the kernel alone."""
+    """Return rows that scikit-learn's Gaussian processes take: those with gaps, which they would refuse, as objects for the kernel."""
     if rows.ndim != 2 or (kernel.requires_vector_input and not takes_missing_cells(kernel)):
         return in_double_precision(rows)
     objects = np.empty(len(rows), dtype=object)
@@ -208,20 +208,20 @@ def _opaque(rows: NDArray[Any], kernel: Kernel) -> NDArray[Any]:
 
 
 class _Row:
-    """What scikit-learn does not look into."""
+    """A row that scikit-learn does not look into."""
 
     def __init__(self, values: NDArray[np.float64]) -> None:
         self.values = values
 
 
 def _scaled(kernel: Kernel) -> Kernel:
-    """σ² k, with σ² to be found and k as it is."""
+    """Return σ² k, in which σ² is optimized and k is fixed."""
     return ConstantKernel(1.0, VARIANCE_BOUNDS) * FixedKernel(clone(kernel))
 
 
 @contextmanager
 def _bounds_are_answers() -> Iterator[None]:
-    """Without scikit-learn's warnings that a parameter lies at its bound, and that a search ended in rounding errors.
+    """Silence scikit-learn's warnings that a parameter lies at its bound, and that a search ended in rounding errors.
 
     Labels that the rows do not explain, or explain completely, have their maximum at a bound: the bounds are part of the model. Near such a
     maximum the likelihood is flat to rounding; of several searches the best is kept.
@@ -233,28 +233,28 @@ def _bounds_are_answers() -> Iterator[None]:
 
 
 class FixedKernel(Kernel):
-    """A kernel with nothing to be optimized in it, which need not know its gradient."""
+    """A kernel whose parameters are not optimized, so that it need not know its gradient."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """k(X, Y), and its gradient by no parameters. [n, m] and [n, n, 0]"""
+        """Return k(X, Y), and on request its gradient, which has no entries. [n, m] and [n, n, 0]"""
         X = _together(X)
         values = np.asarray(self.kernel(X) if Y is None else self.kernel(X, _together(Y)), dtype=np.float64)
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
 
     def diag(self, X: Any) -> Array:
-        """k(x, x). [n]"""
+        """Return k(x, x). [n]"""
         return self.kernel.diag(_together(X))
 
     def is_stationary(self) -> bool:
-        """As the kernel is."""
+        """Return whether the kernel is stationary."""
         return self.kernel.is_stationary()
 
     @property
     def requires_vector_input(self) -> bool:
-        """As the kernel does, unless gaps make rows opaque."""
+        """Whether rows are vectors: as for the kernel, unless gaps make rows opaque."""
         return self.kernel.requires_vector_input and not takes_missing_cells(self.kernel)
 
     def __repr__(self) -> str:
@@ -262,5 +262,5 @@ class FixedKernel(Kernel):
 
 
 def _together(rows: NDArray[Any]) -> NDArray[Any]:
-    """What `_opaque` has taken apart."""
+    """Stack the rows that `_opaque` has taken apart."""
     return np.vstack([row.values for row in rows]) if len(rows) and isinstance(rows[0], _Row) else rows

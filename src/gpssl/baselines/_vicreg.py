@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._validation import check_number
-from ._networks import Block, Losses, NetworkTransformer, Rows, Shape, values
+from ._networks import Block, Losses, NetworkTransformer, Shape, StandardizedRows, settings_of
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -18,16 +18,16 @@ EPSILON = 1e-4
 
 
 def invariance_loss(z: Tensor, z2: Tensor) -> Tensor:
-    """ℓ_inv = (1/n) Σ_i ‖z_i − z′_i‖² = (1/n) Σ_i Σ_j (z_ij − z′_ij)², for two views z and z′ [..., n, J]. [...]
+    """Return ℓ_inv = (1/n) Σ_i ‖z_i − z′_i‖² = (1/n) Σ_i Σ_j (z_ij − z′_ij)², for two views z and z′ [..., n, J]. [...]
 
-    A sum over dimensions, as the equation is printed (here and by Bardes et al.). Their code has the mean over dimensions too, which is
-    smaller by the factor 1/J.
+    It is a sum over dimensions, as the equation is printed (here and by Bardes et al.). Their code takes the mean over dimensions, which
+    is smaller by the factor 1/J.
     """
     return (z - z2).square().sum(-1).mean(-1)
 
 
 def variance_loss(z: Tensor, gamma: float = 1.0, epsilon: float = EPSILON) -> Tensor:
-    """ℓ_var = (1/J) Σ_j max(0, γ − √(Var z_j + ε)), of one view z [..., n, J], with Var = Σ_i (z_ij − z̄_j)² / (n − 1). [...]
+    """Return ℓ_var = (1/J) Σ_j max(0, γ − √(Var z_j + ε)), of one view z [..., n, J], with Var = Σ_i (z_ij − z̄_j)² / (n − 1). [...]
 
     `VICReg` takes the mean over both views, as its authors' code does; code bases that take the sum have twice this term.
     """
@@ -36,7 +36,7 @@ def variance_loss(z: Tensor, gamma: float = 1.0, epsilon: float = EPSILON) -> Te
 
 
 def covariance_loss(z: Tensor) -> Tensor:
-    """ℓ_cov = (1/J) Σ_{j≠k} C_jk², of one view z [..., n, J], with C = Σ_i (z_i − z̄)(z_i − z̄)ᵀ / (n − 1). [...]
+    """Return ℓ_cov = (1/J) Σ_{j≠k} C_jk², of one view z [..., n, J], with C = Σ_i (z_i − z̄)(z_i − z̄)ᵀ / (n − 1). [...]
 
     `VICReg` takes the sum over both views, as its authors' code does.
     """
@@ -47,7 +47,7 @@ def covariance_loss(z: Tensor) -> Tensor:
 
 @cache
 def _pairs(n_outputs: int, dtype: Any) -> tuple[Tensor, Tensor]:
-    """P and O of `total_loss`, the two views of a dimension being neighbors. [2J, 2J] each"""
+    """Return P and O of `total_loss`, where the two views of a dimension are neighbors. [2J, 2J] each"""
     import torch
 
     eye, views = torch.eye(n_outputs, dtype=dtype), torch.eye(2, dtype=dtype)
@@ -56,9 +56,9 @@ def _pairs(n_outputs: int, dtype: Any) -> tuple[Tensor, Tensor]:
 
 @cache
 def total_loss() -> Callable[[Tensor, Tensor], Tensor]:
-    """c_I ℓ_inv(e, e′) + c_V ½ (ℓ_var(e) + ℓ_var(e′)) + c_C (ℓ_cov(e) + ℓ_cov(e′)) for e [S, J, 2, n] and c [3, S], rows last. [S]
+    """Return c_I ℓ_inv(e, e′) + c_V ½ (ℓ_var(e) + ℓ_var(e′)) + c_C (ℓ_cov(e) + ℓ_cov(e′)) as a function of e [S, J, 2, n], c [3, S]. [S]
 
-    One function with its gradient: the terms above, one operation after the other, would take as long as the networks. All 2J outputs of
+    It is one function with its gradient: the terms above, one by one, would take as long as the networks. All 2J outputs of
     both views have a mean and a covariance C [2J, 2J] over the rows, which is all that the loss sees: with P_jk = 1 where j = k, −1 where
     j and k are views of one dimension, and O_jk = 1 where j ≠ k are dimensions of one view,
 
@@ -129,7 +129,7 @@ class VICReg(NetworkTransformer):
     warmup_rate, warmup_iterations
         Another size for so many steps at the beginning.
     batch_size
-        Rows in a step; where there are no more than this, all.
+        Rows in a step; all rows where there are no more than this.
     random_state
         Seed of the initial weights, the noise and the batches.
     verbose
@@ -191,18 +191,18 @@ class VICReg(NetworkTransformer):
             check_number(name, getattr(self, name), Real, at_least=0)
 
     def _rates(self, group: Sequence[Any]) -> Callable[[int], Tensor]:
-        first, later = values(group, "warmup_rate"), values(group, "learning_rate")
+        first, later = settings_of(group, "warmup_rate"), settings_of(group, "learning_rate")
         return lambda step: first if step < self.warmup_iterations else later
 
     def _shapes(self, n_features: int) -> list[Shape]:
         encoder = Shape(n_features, int(self.hidden_units), int(self.n_components))
         return [encoder, Shape(int(self.n_components), int(self.expander_units), int(self.expander_units))]
 
-    def _losses(self, group: Sequence[Any], rows: Rows) -> Losses:
+    def _losses(self, group: Sequence[Any], rows: StandardizedRows) -> Losses:
         import torch
 
-        noise = values(group, "noise", 3)
-        weights = torch.stack([values(group, f"{name}_weight") for name in ("invariance", "variance", "covariance")])  # [3, S]
+        noise = settings_of(group, "noise", 3)
+        weights = torch.stack([settings_of(group, f"{name}_weight") for name in ("invariance", "variance", "covariance")])  # [3, S]
 
         def losses(blocks: list[Block], x: Tensor, generator: Generator) -> Tensor:
             encoder, expander = blocks
