@@ -17,14 +17,14 @@ INTERCEPT_PRECISION = 1e-2
 """Prior precision of the intercepts: wide, and enough to keep them finite where all labels are alike."""
 
 PRECISION_RANGE = (1e-4, 1e4)
-"""Where the evidence may put the prior precision of the weights, in units of the features' mean variance."""
+"""Range in which the evidence may put the prior precision of the weights, in units of the features' mean variance."""
 
 EVIDENCE_TOLERANCE = 1e-3
 """Relative change of the prior precision at which it has settled: the evidence is flat around its maximum."""
 
 LARGEST_SHIFT = 3.0
-"""From the mode to the mean, in posterior standard deviations of the weight that moves most. Where the next order of an expansion is that
-large (hardly any labels, a very wide prior), it is not to be trusted further."""
+"""Largest step from the mode to the mean, in posterior standard deviations of the weight that moves most. Where the next order of the
+expansion is that large (hardly any labels, a very wide prior), it is not to be trusted further."""
 
 HYPERPRIOR_PRECISION, HYPERPRIOR_COUNT = 0.3, 2.0
 """The prior of α is exponential with mean 0.3, in units of the features' mean variance: as if two weights of this precision had been seen.
@@ -34,24 +34,24 @@ START = 0.1
 """Fraction of the linear discriminant at which Newton's method begins."""
 
 LONGEST_STEP, FLATTEST_SLOPE = 3.0, 0.1
-"""Of the search for the logarithm of the prior precision."""
+"""Bounds on a step of the search for the logarithm of the prior precision, and on the slope that it divides by."""
 
 BLOCK_NUMBERS = 2**22
 """Numbers in the largest array of a block of draws: 32 MB."""
 
 WORTH_A_THREAD = 2**17
-"""Numbers in the largest array from which on a second thread gains more than it costs to start."""
+"""Numbers in the largest array above which a second thread gains more than it costs to start."""
 
 
 def blocks_of_draws(n_draws: int, numbers_per_draw: int) -> list[slice]:
-    """Draws that are computed together: all where they are small, halves for two threads, or fewer to stay within memory."""
+    """Divide the draws into blocks: one where they are small, two for two threads, or more to stay within memory."""
     size = n_draws if n_draws * numbers_per_draw < WORTH_A_THREAD else -(-n_draws // 2)
     return list(row_blocks(n_draws, max(1, min(size, BLOCK_NUMBERS // max(numbers_per_draw, 1)))))
 
 
 @dataclass(frozen=True)
-class Labels:
-    """What all draws share: one-hot labels and weights of the rows."""
+class OneHotLabels:
+    """What all draws share: the labels of the rows as indicators of their classes, and the weights of the rows."""
 
     one_hot: Array
     """[K, n]"""
@@ -61,8 +61,8 @@ class Labels:
     """H, orthonormal columns that span the directions in which K logits can differ. [K, K − 1]"""
 
     @classmethod
-    def of(cls, codes: NDArray[np.intp], n_classes: int, weight: Array) -> Labels:
-        """From class numbers 0, …, K − 1."""
+    def of(cls, codes: NDArray[np.intp], n_classes: int, weight: Array) -> OneHotLabels:
+        """Return the indicators of classes that are given by numbers 0, …, K − 1."""
         return cls(np.eye(n_classes)[:, codes], weight, np.ascontiguousarray(helmert(n_classes).T))
 
 
@@ -95,8 +95,8 @@ class Laplace:
     """[S]"""
 
 
-def fit_laplace(Z: Array, labels: Labels, precision: float | None, *, max_iterations: int, tolerance: float) -> Laplace:
-    """The approximation for each of S sets of features, Z [S, n, J]; without a precision, one that is found from the evidence."""
+def fit_laplace(Z: Array, labels: OneHotLabels, precision: float | None, *, max_iterations: int, tolerance: float) -> Laplace:
+    """Fit the approximation to each of S sets of features, Z [S, n, J]; without a precision, find one from the evidence."""
     n_draws, n_rows, n_features = Z.shape
     n_weights = labels.contrasts.shape[1] * (n_features + 1)
     blocks = blocks_of_draws(n_draws, max(n_weights**2, n_rows * n_weights))
@@ -124,7 +124,7 @@ class _Newton:
     possible: the innermost loops are then long.
     """
 
-    def __init__(self, Z: Array, labels: Labels, precision: float | None) -> None:
+    def __init__(self, Z: Array, labels: OneHotLabels, precision: float | None) -> None:
         n_draws, n_rows, n_features = Z.shape
         self.labels = labels
         self.center = labels.weight @ Z / labels.weight.sum()
@@ -166,10 +166,10 @@ class _Newton:
         return Laplace(self.center, mode, mean, covariance, self.alpha, self._log_evidence(precision), n_iterations, ~unfinished)
 
     def _discriminant(self) -> Array:
-        """Where to begin: a fraction of the linear discriminant, W_k = Σ⁻¹μ_k and b_k = −½ μ_kᵀΣ⁻¹μ_k. [S, K − 1, J + 1]
+        """Return the start: a fraction of the linear discriminant, W_k = Σ⁻¹μ_k and b_k = −½ μ_kᵀΣ⁻¹μ_k. [S, K − 1, J + 1]
 
-        μ_k are the means of the classes, Σ the covariance within them, with J rows of the mean variance added. From there, the direction
-        being right and the size too small, Newton's steps grow and do not overshoot; from zero they do both.
+        μ_k are the means of the classes, Σ the covariance within them, with J rows of the mean variance added. The direction of this start
+        is right and its size too small, so that Newton's steps grow and do not overshoot, as they do from zero.
         """
         n_draws, n_features = len(self.X), self.X.shape[1] - 1
         members = self.labels.one_hot * self.labels.weight
@@ -182,7 +182,7 @@ class _Newton:
         return START * self.labels.contrasts.T @ np.concatenate([weights, intercepts], axis=2)
 
     def _evaluate(self, v: Array) -> tuple[Array, Array]:
-        """−Σ_n w_n log softmax(H v x_n)_{y_n} [S], and the probabilities [S, K, n]."""
+        """Return −Σ_n w_n log softmax(H v x_n)_{y_n} [S] and the probabilities [S, K, n]."""
         logits = (self.labels.contrasts @ v) @ self.X
         logits -= logits.max(axis=1, keepdims=True)
         of_label = (logits * self.labels.one_hot).sum(axis=1)
@@ -192,22 +192,25 @@ class _Newton:
         return (np.log(total) - of_label) @ self.labels.weight, proba
 
     def _prior(self) -> Array:
-        """a. [S, 1, J + 1]"""
+        """Return the prior precisions a. [S, 1, J + 1]"""
         prior = np.repeat(self.alpha[:, None, None], self.X.shape[1], axis=2)
         prior[:, :, -1] = INTERCEPT_PRECISION
         return prior
 
     def _penalty(self, v: Array) -> Array:
-        """½ Σ a v². [S]"""
+        """Return ½ Σ a v². [S]"""
         return 0.5 * (self._prior() * v**2).sum(axis=(1, 2))
 
     def _gradient(self) -> Array:
-        """Without the prior's part."""
+        """Return the gradient of ℓ without the prior's term. [S, K − 1, J + 1]"""
         error = (self.proba - self.labels.one_hot) * self.labels.weight
         return (self.labels.contrasts.T @ error) @ self.X.swapaxes(1, 2)
 
     def _hessian(self) -> Array:
-        """Σ_k h_k h_kᵀ ⊗ (Σ_n w_n p_nk x_n x_nᵀ) − Σ_n w_n (Hᵀp_n ⊗ x_n)(Hᵀp_n ⊗ x_n)ᵀ: sums over rows of few numbers each."""
+        """Return the Hessian of ℓ without the prior's term, from sums over rows of few numbers each.
+
+        Σ_k h_k h_kᵀ ⊗ (Σ_n w_n p_nk x_n x_nᵀ) − Σ_n w_n (Hᵀp_n ⊗ x_n)(Hᵀp_n ⊗ x_n)ᵀ
+        """
         n_draws, n_contrasts, n_columns = self.v.shape
         n_weights = n_contrasts * n_columns
         contrasts, weight = self.labels.contrasts, self.labels.weight
@@ -220,14 +223,14 @@ class _Newton:
         return within.reshape(n_draws, n_weights, n_weights) - spread @ spread.swapaxes(1, 2)
 
     def _with_prior(self, hessian: Array) -> Array:
-        """Λ."""
+        """Return Λ, the Hessian with the prior's term."""
         precision = hessian.copy()
         diagonal = np.arange(hessian.shape[1])
         precision[:, diagonal, diagonal] += np.tile(self._prior()[:, 0], self.v.shape[1])
         return precision
 
     def _move(self, step: Array, decrement: Array) -> None:
-        """v ← v − t step, with t halved for the draws whose loss would rise."""
+        """Set v ← v − t step, with t halved for the draws whose loss would rise."""
         size = np.ones(len(self.v))
         before = self.loss + self._penalty(self.v)
         for _ in range(30):
@@ -240,14 +243,14 @@ class _Newton:
         self.v, self.loss, self.proba = v, loss, proba
 
     def _find_precision(self, gradient: Array, hessian: Array) -> Array:
-        """Move each α towards the fixed point of the quadratic that Newton's step minimizes; by how much log α moved. [S]"""
+        """Move each α towards its fixed point for the quadratic that Newton's step minimizes; return how far log α moved. [S]"""
         inverse = np.asarray(np.linalg.inv(self._with_prior(hessian)), dtype=np.float64)
         total = gradient + self._prior() * self.v
         minimum = self.v - (inverse @ total.reshape(len(total), -1, 1)).reshape(self.v.shape)
         return self._move_precision(minimum, inverse)
 
     def _move_precision(self, minimum: Array, inverse: Array) -> Array:
-        """A Newton step of log α for the quadratic with this minimum and inverse Hessian; by how much log α moved. [S]
+        """Take a Newton step of log α for the quadratic with this minimum and inverse Hessian; return how far log α moved. [S]
 
         d = log(γ + c) − log(Σ m² + c/α₀) − log α = 0,   with m the minimum, C the inverse, and sums over the weights:
         ∂γ/∂α = Σ_i (α Σ_j C_ij² − C_ii),   ∂m/∂α = −C m
@@ -262,7 +265,7 @@ class _Newton:
         by_determined = self.alpha * (self.alpha * (C**2).sum(axis=(1, 2)) - diagonal) / n_determined
         by_squares = -2 * self.alpha * (m * (C @ m[:, :, None])[:, :, 0]).sum(axis=1) / squares
         difference = np.log(n_determined / squares) - np.log(self.alpha)
-        # Where the slope is flat or rises, there is no root close by: a step of the fixed-point iteration, times a few, goes the right way.
+        # Where the slope is flat or rises, there is no root close by; a few times a step of the fixed-point iteration goes the right way.
         slope = np.minimum(by_determined - by_squares - 1, -FLATTEST_SLOPE)
         low, high = np.log(self.unit) + np.log(PRECISION_RANGE)[:, None]
         position = np.clip(np.log(self.alpha) + np.clip(-difference / slope, -LONGEST_STEP, LONGEST_STEP), low, high)
@@ -271,7 +274,7 @@ class _Newton:
         return moved
 
     def _shift(self, covariance: Array) -> Array:
-        """−½ Λ⁻¹ t, from the mode to the mean. [S, K − 1, J + 1]"""
+        """Return −½ Λ⁻¹ t, the step from the mode to the mean. [S, K − 1, J + 1]"""
         n_draws, n_classes, n_rows = self.proba.shape
         of_logits = logit_covariance(covariance, self.labels.contrasts).reshape(n_draws, -1, n_classes**2)
         third = np.zeros_like(self.v)
@@ -293,7 +296,7 @@ class _Newton:
 
 
 def logit_covariance(covariance: Array, contrasts: Array) -> Array:
-    """The covariances of logits as quadratic forms in the columns: Cov(η_k, η_l) at x is Σ_ab x_a x_b T_abkl. [S, J + 1, J + 1, K, K]"""
+    """Return T with Cov(η_k, η_l) = Σ_ab x_a x_b T_abkl, the covariance of the logits at x. [S, J + 1, J + 1, K, K]"""
     n_draws, n_contrasts = len(covariance), contrasts.shape[1]
     blocks = covariance.reshape(n_draws, n_contrasts, -1, n_contrasts, covariance.shape[1] // n_contrasts)
     return contrasts @ blocks.transpose(0, 2, 4, 1, 3) @ contrasts.T

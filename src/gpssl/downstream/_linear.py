@@ -15,10 +15,10 @@ from .._validation import check_draws, check_weights
 Array = NDArray[np.float64]
 
 LOG_RATIO_RANGE = (-12.0, 12.0)
-"""Where log10 of the ratio of precisions may lie, in units of the mean eigenvalue of the features."""
+"""Range of log10 of the ratio of precisions λ, in units of the mean eigenvalue of the features."""
 
 LOG_RATIO_WIDTH = 4.0
-"""Standard deviation of the prior on the same."""
+"""Standard deviation of the prior on log10 of the ratio."""
 
 NOISE_FLOOR = 1e-10
 """Fraction of the targets' variance that is always taken for noise: keeps the evidence finite where the fit is perfect."""
@@ -39,12 +39,12 @@ class LinearHeads:
     intercept_variance: Array
     """Posterior variance of the value at the center. [S]"""
     noise_variance: Array
-    """[S]"""
+    """1/β. [S]"""
     prior_precision: Array
-    """[S]"""
+    """α. [S]"""
 
     def predict_normal(self, Z: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of y at each draw's features, Z [S, n, J]. [S, n] each
+        """Return mean and standard deviation of y at each draw's features, Z [S, n, J]. [S, n] each
 
         mean = b + wᵀ(z − z̄),   variance = noise + Var b + (z − z̄)ᵀ Cov(w) (z − z̄)
         """
@@ -61,8 +61,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
         log p(y | λ) = −½ log|I + XXᵀ/λ| − ½(n − 1) log R(λ) + constant,   R = yᵀ(I + XXᵀ/λ)⁻¹y
 
-    is maximized over λ (with a prior on log λ four decades wide, for rows that tell nothing about it), by a singular value decomposition, a
-    grid and golden sections. 1/β is its posterior mean for the prior β⁻¹, which is R / (n − 3): with few rows the noise may well be larger
+    is maximized over λ by a singular value decomposition, a grid and golden sections, with a prior on log λ four decades wide for rows that
+    tell nothing about it. 1/β is its posterior mean for the prior β⁻¹, which is R / (n − 3): with few rows the noise may well be larger
     than it looks. (With three rows or fewer that mean is infinite, and R stands for it.)
 
     As a head of `MarginalizedRegressor` it is trained for all draws at once. scikit-learn's `BayesianRidge` looks for the same maximum by
@@ -96,7 +96,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         return self
 
     def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None) -> LinearHeads:
-        """One head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
+        """Train one head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
         Z, y = check_draws(Z, y), np.asarray(y, dtype=np.float64)
         weight = check_weights(sample_weight, len(Z[0]))
         total = weight.sum()
@@ -128,11 +128,11 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         )
 
     def predict(self, X: Any) -> Array:
-        """Mean of the target. [n]"""
+        """Return the mean of the target. [n]"""
         return self.predict_normal(X)[0]
 
     def predict_normal(self, X: Any) -> tuple[Array, Array]:
-        """Mean and standard deviation of the target, noise included. [n] each"""
+        """Return mean and standard deviation of the target, noise included. [n] each"""
         check_is_fitted(self)
         mean, std = self.heads_.predict_normal(validate_data(self, X, dtype=np.float64, reset=False)[None])
         return mean[0], std[0]
@@ -152,24 +152,24 @@ class _Evidence:
     """n − 1"""
 
     def misfit(self, ratio: Array) -> Array:
-        """R(λ) = |y − UUᵀy|² + Σ (Uᵀy)² λ / (e + λ), and the noise floor: all terms are positive, so that no digits are lost. [S]"""
+        """Return R(λ) = |y − UUᵀy|² + Σ (Uᵀy)² λ / (e + λ) plus the noise floor. No digits are lost: all terms are positive. [S]"""
         left = ratio[:, None] / (self.eigenvalues + ratio[:, None])
         return self.unexplained + (self.projections**2 * left).sum(axis=1) + NOISE_FLOOR * (self.degrees + 1)
 
     def value(self, log_ratio: Array) -> Array:
-        """−½ Σ log(1 + e/λ) − ½(n − 1) log R(λ), and the prior. [S]"""
+        """Return −½ Σ log(1 + e/λ) − ½(n − 1) log R(λ) plus the log prior. [S]"""
         ratio = self.unit * 10**log_ratio
         volume = np.log1p(self.eigenvalues / ratio[:, None]).sum(axis=1)
         return -0.5 * volume - 0.5 * self.degrees * np.log(self.misfit(ratio)) - 0.5 * (log_ratio / LOG_RATIO_WIDTH) ** 2
 
     @property
     def unit(self) -> Array:
-        """Of λ: the mean eigenvalue. [S]"""
+        """The unit of λ: the mean eigenvalue. [S]"""
         mean = self.eigenvalues.mean(axis=1)
         return np.where(mean > 0, mean, 1.0)
 
     def best_ratio(self) -> Array:
-        """λ of the largest value. [S]"""
+        """Return the λ with the largest value. [S]"""
         grid = np.linspace(*LOG_RATIO_RANGE, 49)
         values = np.array([self.value(np.full(len(self.unexplained), point)) for point in grid])
         best = np.clip(values.argmax(axis=0), 1, len(grid) - 2)

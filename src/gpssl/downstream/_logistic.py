@@ -21,16 +21,16 @@ from .._runtime.threads import map_on_threads
 from .._validation import check_draws, check_number, check_weights, seed_from
 from ..data._arrays import row_blocks
 from ..data._labels import encode_classes
-from ._laplace import BLOCK_NUMBERS, Labels, Laplace, blocks_of_draws, fit_laplace, logit_covariance
+from ._laplace import BLOCK_NUMBERS, Laplace, OneHotLabels, blocks_of_draws, fit_laplace, logit_covariance
 
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-4
-"""Newton decrement at the end: the weights are within a hundredth of a posterior standard deviation of the mode, before one last step that
-squares this."""
+"""Newton decrement at which to stop: the weights are within a hundredth of a posterior standard deviation of the mode, before one last
+step that squares this."""
 
 LEAST_SAMPLES = 16
-"""Samples of the weights for each draw, however many draws there are."""
+"""Fewest samples of the weights for each draw, however many draws there are."""
 
 
 @dataclass(frozen=True)
@@ -38,33 +38,33 @@ class LogisticHeads:
     """One head for each of S draws, over the same K classes."""
 
     classes: NDArray[Any]
-    """Sorted. [K]"""
+    """The class labels, sorted. [K]"""
     contrasts: Array
-    """[K, K − 1]"""
+    """H of `OneHotLabels`. [K, K − 1]"""
     posterior: Laplace
     predictive: str
     n_samples: int
     seed: int
 
     def predict_proba(self, Z: Array) -> Array:
-        """∫ softmax(W x) q(W) dW for each draw's features, Z [S, n, J]. [S, n, K]"""
+        """Return ∫ softmax(W x) q(W) dW for each draw's features, Z [S, n, J]. [S, n, K]"""
         if self.predictive == "probit":
             return self._in_blocks(Z, self._probit, len(self.classes) ** 2)
         return self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, np.mean), len(self.classes) * self.samples_per_draw)
 
     def predict_proba_variance(self, Z: Array) -> Array:
-        """Variance of softmax(W x)_k over q(W), from samples. [S, n, K]"""
+        """Return the variance of softmax(W x)_k over q(W), from samples. [S, n, K]"""
         unbiased: Callable[..., Any] = partial(np.var, ddof=1)
         variance = self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, unbiased), len(self.classes) * self.samples_per_draw)
         return np.minimum(variance, 0.25)  # no probability varies more
 
     @property
     def samples_per_draw(self) -> int:
-        """The samples are divided among the draws, whose averages are what counts."""
+        """Number of samples for a draw: they are divided among the draws, because the average over draws is what counts."""
         return max(LEAST_SAMPLES, self.n_samples // len(self.posterior.mean))
 
     def _in_blocks(self, Z: Array, predict: Callable[[slice, Array], Array], numbers_per_row: int) -> Array:
-        """`predict` for blocks of draws and rows that fit in memory, the draws on threads. [S, n, K]"""
+        """Call `predict` for blocks of draws and rows that fit in memory, the draws on threads. [S, n, K]"""
         n_draws, n_rows, _ = Z.shape
         out = np.empty((n_draws, n_rows, len(self.classes)))
         some_rows = list(row_blocks(n_rows, max(16, BLOCK_NUMBERS // (4 * numbers_per_row))))
@@ -78,9 +78,9 @@ class LogisticHeads:
         return out
 
     def _probit(self, draws: slice, X: Array) -> Array:
-        """p_k ∝ 1 / Σ_l exp(−(μ_k − μ_l) / sqrt(1 + π/8 Var(η_k − η_l))),  η = W x ~ N(μ, ·): exact as a probit for two classes. [S, n, K]
+        """Return p_k ∝ 1 / Σ_l exp(−(μ_k − μ_l) / sqrt(1 + π/8 Var(η_k − η_l))),  η = W x ~ N(μ, ·). [S, n, K]
 
-        MacKay's correction (1992), applied to each pair of classes (Lu, Ie and Sha, 2020).
+        This is MacKay's probit correction (1992) for two classes, applied to each pair of classes (Lu, Ie and Sha, 2020).
         """
         n_draws, n_rows, n_columns = X.shape
         n_classes = len(self.classes)
@@ -98,20 +98,20 @@ class LogisticHeads:
         return proba / proba.sum(axis=2, keepdims=True)
 
     def _over_samples(self, draws: slice, X: Array, reduce: Callable[..., Array]) -> Array:
-        """Mean or variance of softmax(W x) over weights sampled from q. [S, n, K]"""
+        """Return the mean or variance of softmax(W x) over weights sampled from q. [S, n, K]"""
         return np.array(
             [reduce(self._samples(draw, X[place]), axis=0) for place, draw in enumerate(range(len(self.posterior.mean))[draws])]
         )
 
     def _samples(self, draw: int, X: Array) -> Array:
-        """softmax(W x) at weights sampled from one draw's q. [samples, n, K]"""
+        """Return softmax(W x) at weights sampled from one draw's q. [samples, n, K]"""
         mean = self.posterior.mean[draw]
         factor = np.linalg.cholesky(self.posterior.covariance[draw])
         weights = mean + (self._normal(draw, mean.size) @ factor.T).reshape(-1, *mean.shape)
         return softmax(X @ (self.contrasts @ weights).swapaxes(1, 2), axis=2)
 
     def _normal(self, draw: int, dimension: int) -> Array:
-        """Sobol points, shifted for each draw so that errors average out over draws, as standard normals. [samples, dimension]"""
+        """Return standard normals from Sobol points, shifted for each draw so that errors average out. [samples, dimension]"""
         points = _sobol(dimension, self.samples_per_draw, self.seed)
         shift = np.random.default_rng([self.seed, draw]).random(dimension)
         inside = np.clip((points + shift) % 1, 1e-12, 1 - 1e-12)
@@ -139,10 +139,10 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     prior_precision
-        α; or "evidence", for the value that the labels support most, with a hyperprior that decides where they are too few to
-        (exponential, with mean 0.3 in units of the columns' mean variance). The columns should have comparable scales: they share it.
+        α; or "evidence", for the value that the labels support most, with a hyperprior that decides where they are too few
+        (exponential, with mean 0.3 in units of the columns' mean variance). The columns share it and should have comparable scales.
     predictive
-        How the integral over q is done: "probit" (a closed form, pairwise probit correction) or "sampled" (quasi-random
+        How to integrate over q: "probit" (a closed form, pairwise probit correction) or "sampled" (quasi-random
         samples of the weights, as exact as they are many).
     n_samples
         Samples of the weights for "sampled", and for `predict_proba_std`. Many draws share them, with at least 16 for each.
@@ -202,12 +202,12 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None) -> LogisticHeads:
-        """One head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
+        """Train one head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
         self._check_parameters()
         Z = check_draws(Z, y)
         weight = check_weights(sample_weight, len(Z[0]))
         classes, codes, used = encode_classes(y, weight)
-        labels = Labels.of(codes, len(classes), weight[used])
+        labels = OneHotLabels.of(codes, len(classes), weight[used])
         precision = None if isinstance(self.prior_precision, str) else float(self.prior_precision)
         posterior = fit_laplace(Z[:, used], labels, precision, max_iterations=int(self.max_iter), tolerance=TOLERANCE)
         if not posterior.converged.all():
@@ -220,15 +220,15 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
         return LogisticHeads(classes, labels.contrasts, posterior, self.predictive, int(self.n_samples), seed_from(self.random_state))
 
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, integrated over the posterior of the weights. [n, K]"""
+        """Return the probability of each class, integrated over the posterior of the weights. [n, K]"""
         return self._heads_for_use().predict_proba(self._check_rows(X))[0]
 
     def predict_proba_std(self, X: Any) -> Array:
-        """Standard deviation of the probability of each class over the posterior of the weights. [n, K]"""
+        """Return the standard deviation of the probability of each class over the posterior of the weights. [n, K]"""
         return np.sqrt(self._heads_for_use().predict_proba_variance(self._check_rows(X))[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class. [n]"""
+        """Return the most probable class. [n]"""
         return self._heads_for_use().classes[self.predict_proba(X).argmax(axis=1)]
 
     def _heads_for_use(self) -> LogisticHeads:

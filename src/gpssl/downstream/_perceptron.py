@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 Shapes = tuple[tuple[int, int], tuple[int, int]]
 
 NUMBERS_AT_ONCE = 2**19
-"""Draws times rows times hidden units that are treated together: enough to outweigh the calls, few enough to stay in cache."""
+"""Draws times rows times hidden units that are computed together: enough to outweigh the calls, few enough to stay in cache."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Perceptrons:
     epochs: NDArray[np.int64]
 
     def predict_proba(self, Z: Any) -> Array:
-        """Probability of each class at each row, for each draw. Z is [S, n, J], the result [S, n, K]."""
+        """Return the probability of each class at each draw's features, Z [S, n, J]. [S, n, K]"""
         draws = np.asarray(Z, dtype=np.float64)
         n_draws, n_features, n_hidden = self.hidden_weights.shape
         if draws.ndim != 3 or draws.shape[0] != n_draws or draws.shape[2] != n_features:
@@ -83,14 +83,14 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
         λ, the penalty on the weights.
     validation_fraction, patience
         Fraction of the distinct rows of each class that is held out, and steps without a lower loss on them after which training stops.
-        A class of which the fraction is less than one row lends none; where none does, all rows train, and the loss on them decides.
+        No row of a class is held out where the fraction is less than one row. Where none is, all rows train, and the loss on them decides.
     random_state
         Seed of the initial weights and of the choice of rows to hold out.
 
     Attributes
     ----------
     perceptrons_
-        What was learned, as the case of a single draw.
+        The trained perceptron, in the form of a single draw.
     classes_, n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     """
@@ -123,20 +123,20 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class at each row. [n, K]"""
+        """Return the probability of each class at each row. [n, K]"""
         check_is_fitted(self)
         return self.perceptrons_.predict_proba(validate_data(self, X, reset=False, dtype=np.float64)[None])[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row. [n]"""
+        """Return the most probable class of each row. [n]"""
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
     def fit_draws(self, Z: Any, y: Any, sample_weight: Any = None) -> Perceptrons:
-        """One perceptron for each draw of the representation, all trained at once; this estimator stays as it is.
+        """Train one perceptron for each draw of the representation, all at once; this estimator stays as it is.
 
-        Z is [S, n, J], y the classes of the n rows. Every draw has initial weights of its own and stops on its own: the other draws do
-        not matter to it, except that the rows to hold out are chosen by their content in the first.
+        Z is [S, n, J], y the classes of the n rows. Every draw has initial weights of its own and stops on its own. It does not depend on
+        the other draws, except that the rows to hold out are chosen by their content in the first.
         """
         self._check_parameters()
         draws = check_draws(Z, y)
@@ -155,7 +155,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
         if self.validation_fraction >= 1:
             raise ValueError(f"validation_fraction must be a number of at least 0 and below 1, got {self.validation_fraction!r}.")
 
-    def _train(self, rows: Rows, classes: NDArray[Any], seed: int) -> Perceptrons:
+    def _train(self, rows: TrainingRows, classes: NDArray[Any], seed: int) -> Perceptrons:
         n_draws, n_rows, n_features = rows.inputs.shape
         shapes = ((n_features + 1, int(self.hidden_units)), (int(self.hidden_units) + 1, len(classes)))
         center, scale = _standardization(rows)
@@ -175,7 +175,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
         return Perceptrons(classes, weights, hidden[:, -1:] - center @ weights, output[:, :-1], output[:, -1:], losses, epochs)
 
     def _minimize(self, network: Network) -> tuple[Array, Array, NDArray[np.int64]]:
-        """The best parameters of each draw, their loss and their epoch. A draw that runs out of patience leaves the network."""
+        """Return the best parameters of each draw, their loss and their epoch. A draw that runs out of patience leaves the network."""
         best = network.parameters.numpy().astype(np.float64)
         lowest, epochs, draws = np.full(len(best), np.inf), np.zeros(len(best), np.int64), np.arange(len(best))
         for epoch in range(int(self.max_epochs) + 1):
@@ -193,7 +193,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
         return best, lowest, epochs
 
 
-class Rows(NamedTuple):
+class TrainingRows(NamedTuple):
     """Labeled rows, each once, in an order that depends on their content alone; the training weight of those held out is zero."""
 
     inputs: Array
@@ -202,8 +202,8 @@ class Rows(NamedTuple):
     validation_weight: Array
 
 
-def arrange_rows(Z: Array, labels: NDArray[np.intp], weight: Array, validation_fraction: float, seed: int) -> Rows:
-    """Merge copies of a row into one with their weights added, and hold out the first rows of each class in an order of chance."""
+def arrange_rows(Z: Array, labels: NDArray[np.intp], weight: Array, validation_fraction: float, seed: int) -> TrainingRows:
+    """Merge copies of a row into one with their weights added, and hold out the first rows of each class in a random order."""
     keys = np.column_stack([hash_rows(Z.swapaxes(0, 1).reshape(len(labels), -1), seed), labels.astype(np.uint64)])
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(random_phases(Z[0, first], seed), kind="stable")
@@ -212,31 +212,31 @@ def arrange_rows(Z: Array, labels: NDArray[np.intp], weight: Array, validation_f
     training = total.copy()
     training[np.concatenate([rows[: int(validation_fraction * len(rows))] for rows in members])] = 0.0
     validation = total - training if not training.all() else training
-    return Rows(Z[:, first], labels, training / training.sum(), validation / validation.sum())
+    return TrainingRows(Z[:, first], labels, training / training.sum(), validation / validation.sum())
 
 
-def _standardization(rows: Rows) -> tuple[Array, Array]:
-    """Mean and standard deviation of each input over the training rows; of a constant, one for the latter. [S, 1, J]"""
+def _standardization(rows: TrainingRows) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each input over the training rows; one in place of a standard deviation of zero. [S, 1, J]"""
     center = (rows.training_weight @ rows.inputs)[:, None]
     deviation = np.sqrt(rows.training_weight @ (rows.inputs - center) ** 2)[:, None]
     return center, np.where(deviation > 1e-12 * np.abs(center), deviation, 1.0)
 
 
 def _initial_parameters(shapes: Shapes, seed: tuple[int, int]) -> Array:
-    """Uniform within ±√(6 / (inputs + outputs)) (Glorot and Bengio); biases too, which spreads the kinks of the hidden units. [P]"""
+    """Draw parameters uniform within ±√(6 / (inputs + outputs)) (Glorot and Bengio); biases too, to spread the hidden units' kinks. [P]"""
     uniform = np.random.default_rng(seed).uniform
     return np.concatenate([np.sqrt(6.0 / (m + n - 1)) * uniform(-1, 1, m * n) for m, n in shapes])
 
 
 class Network:
-    """The perceptrons of a group of draws while they are trained, in single precision. Rows are columns: thin products are faster so.
+    """The perceptrons of a group of draws in training, in single precision. Rows are columns, because thin products are faster so.
 
     h = relu(Ãᵀ x̃),  p = softmax(B̃ᵀ h̃)        x̃ and h̃ end with a 1; Ã: [S, J + 1, H] and B̃: [S, H + 1, K] with the bias
     δ = w (p − y),  ∂B̃ = h̃ δᵀ + λB,  ∂Ã = x̃ (B δ · 1[h > 0])ᵀ + λA,  together g
     m ← β₁m + (1 − β₁)g,  v ← β₂v + (1 − β₂)g²,  θ ← θ − η (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)
     """
 
-    def __init__(self, inputs: Array, rows: Rows, start: Array, shapes: Shapes, weight_decay: float) -> None:
+    def __init__(self, inputs: Array, rows: TrainingRows, start: Array, shapes: Shapes, weight_decay: float) -> None:
         import torch
 
         self.shapes = shapes
@@ -250,7 +250,7 @@ class Network:
         self.decay = torch.cat([weight_decay * (torch.arange(m * n) < (m - 1) * n).float() for m, n in shapes])
 
     def losses(self) -> Array:
-        """Mean cross-entropy over the rows held out, for each draw. [S]"""
+        """Return the mean cross-entropy over the rows held out, for each draw. [S]"""
         A, B = _matrices(self.parameters, self.shapes)
         self.hidden[:, :-1] = A.mT.bmm(self.inputs).relu_()
         self.probabilities = B.mT.bmm(self.hidden).softmax(1)
@@ -258,7 +258,7 @@ class Network:
         return -(of_labels.clamp_(min=1e-37).log_() @ self.validation_weight).numpy().astype(np.float64)
 
     def step(self, learning_rate: float, t: int) -> None:
-        """Adam's step t from where `losses` was last called. β₁ = 0.9, β₂ = 0.999 and ε = 1e-8 are its authors'."""
+        """Take Adam's step t from where `losses` was last called. β₁ = 0.9, β₂ = 0.999 and ε = 1e-8 are its authors'."""
         _, B = _matrices(self.parameters, self.shapes)
         delta = self.probabilities.sub_(self.targets).mul_(self.training_weight)
         back = B[:, :-1].bmm(delta).mul_(self.hidden[:, :-1].sign())
@@ -271,21 +271,21 @@ class Network:
         self.parameters.addcdiv_(self.first, size, value=-learning_rate / (1 - 0.9**t))
 
     def keep(self, draws: NDArray[np.bool_]) -> None:
-        """Go on with these draws only."""
+        """Continue with these draws only."""
         for name in ("inputs", "parameters", "first", "second"):
             setattr(self, name, getattr(self, name)[draws])
         self.hidden = self.hidden[: len(self.inputs)]
 
 
 def _matrices(parameters: Any, shapes: Shapes) -> tuple[Any, Any]:
-    """Views of the parameters as matrices, the biases being their last rows. [S, J + 1, H] and [S, H + 1, K]"""
+    """Return views of the parameters as matrices, with the biases as last rows. [S, J + 1, H] and [S, H + 1, K]"""
     cut = shapes[0][0] * shapes[0][1]
     return parameters[:, :cut].reshape(-1, *shapes[0]), parameters[:, cut:].reshape(-1, *shapes[1])
 
 
 @contextmanager
 def torch_on_one_thread() -> Iterator[None]:
-    """PyTorch, with all threads left to groups of draws; within a product they could change the last digits."""
+    """Keep PyTorch on one thread: threads are for groups of draws, and within a product they could change the last digits."""
     try:
         import torch
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Hyper-parameters of the representation from validation labels, with one pass over the data for each kernel."""
+"""Choose the representation's hyper-parameters by validation labels, with one pass over the data for each kernel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1, 1.0)
 
 
 class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
-    """Chooses the parameters of the representation by the likelihood of held-out labels.
+    """A search for the parameters of the representation that give held-out labels the highest likelihood.
 
     As in the paper: the representation learns from all rows, without labels; the head is trained on 80 % of the labeled rows and scored
     on the other 20 %, by the mean log-likelihood of their labels. With `cv=k`, each of k folds is held out in turn. The moments of the rows
@@ -67,7 +67,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         The parameters, their mean log-likelihood, and their place in `cv_results_`.
     cv_results_
         Columns of the table of all candidates, as in `GridSearchCV`; `pandas.DataFrame(search.cv_results_)` shows it. "precise" says which
-        were scored in full; they rank first. "warning" has what a candidate had to say, "error" why it failed.
+        were scored in full; they rank first. "warning" has the warnings of a candidate, "error" why it failed.
     n_splits_
         Number of splits.
     classes_
@@ -115,36 +115,36 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """What the best estimator predicts. [n]"""
+        """Return the best estimator's predictions. [n]"""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
     @available_if(lambda self: is_classifier(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """The best estimator's probabilities. [n, K]"""
+        """Return the best estimator's probabilities. [n, K]"""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The best estimator's score: accuracy or R², at the rows with a label."""
+        """Return the best estimator's score, accuracy or R², at the rows with a label."""
         check_is_fitted(self)
         return self.best_estimator_.score(X, y, sample_weight)
 
     @available_if(lambda self: is_classifier(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_proba_std(self, X: Any) -> Array:
-        """The standard deviation of the best estimator's probabilities. [n, K]"""
+        """Return the standard deviation of the best estimator's probabilities. [n, K]"""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba_std(X)
 
     @available_if(lambda self: is_regressor(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_std(self, X: Any) -> Array:
-        """The standard deviation of the target. [n]"""
+        """Return the best estimator's standard deviation of the target. [n]"""
         check_is_fitted(self)
         return self.best_estimator_.predict_std(X)
 
     @available_if(lambda self: is_regressor(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """The best estimator's intervals. [n, 2]"""
+        """Return the best estimator's intervals. [n, 2]"""
         check_is_fitted(self)
         return self.best_estimator_.predict_interval(X, coverage)
 
@@ -154,12 +154,12 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         return self.best_estimator_.predict_distribution(X)
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
-        """The best estimator's uncertainty and its two parts. [n] each"""
+        """Return the best estimator's uncertainty and its two parts. [n] each"""
         check_is_fitted(self)
         return self.best_estimator_.predict_uncertainty(X)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """All metadata go to the estimator."""
+        """Return a router that sends all metadata to the estimator."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=type(self).__name__).add(estimator=self._estimator(), method_mapping=mapping)
 
@@ -182,7 +182,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         return MarginalizedClassifier() if self.estimator is None else self.estimator
 
     def _seeded_estimator(self) -> Any:
-        """A clone with the representation spelled out and a seed: candidates should differ by their parameters alone."""
+        """Return a clone with an explicit representation and a seed: candidates should differ by their parameters alone."""
         if not isinstance(self._estimator(), Marginalized):
             raise TypeError(
                 f"The estimator must be a MarginalizedClassifier or MarginalizedRegressor, got {type(self._estimator()).__name__}. Pass it "
@@ -215,7 +215,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
             )
 
     def _splits(self, X: Any, labels: KnownLabels, *, stratify: bool) -> list[Split]:
-        """Places among the labeled rows: to train the head, and to score it."""
+        """Return pairs of places among the labeled rows: to train the head, and to score it."""
         if hasattr(self.cv, "split") and not isinstance(self.cv, str):
             return list(self.cv.split(_safe_indexing(X, labels.rows), labels.values))
         if self.cv is not None:
@@ -241,16 +241,16 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
 
 
 def default_grid(representation: GPSSL) -> dict[str, list[Any]]:
-    """The paper's neighborhoods for tables, if lengthscales come from neighborhoods, and temperatures from 1/N to 1."""
+    """Return the paper's neighborhoods for tables, if lengthscales come from neighborhoods, and temperatures from 1/N to 1."""
     kernel = kernel_or_default(representation.kernel)
     kernels = [clone(kernel).set_params(neighborhood=size) for size in NEIGHBORHOODS] if isinstance(kernel, NeighborRBF) else [kernel]
     return {"kernel": kernels, "temperature": list(TEMPERATURES)}
 
 
 def deal_folds(classes: NDArray[Any], n_folds: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
-    """The fold of each row; −1 for the only row of a class, which is never held out. [n]
+    """Return the fold of each row; −1 for the only row of a class, which is never held out. [n]
 
-    The rows of each class are shuffled and dealt in turn, on from where the class before ended.
+    The rows of each class are shuffled and dealt to the folds in turn, starting after the fold of the last row before.
     """
     folds = np.full(len(classes), -1, dtype=np.intp)
     next_fold = 0
@@ -267,7 +267,7 @@ def _with_representation(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[KnownLabels, SharedParams]:
-    """The labeled rows of positive weight, and what goes to the representation and to the heads."""
+    """Return the labeled rows of positive weight, and the metadata for the representation and the heads."""
     labels = (find_class_labels if is_classifier(estimator) else find_targets)(y)
     others = {name: value for name, value in params.items() if name != "sample_weight"}
     shared = estimator._share_params(X, labels.rows, estimator._head(), params.get("sample_weight"), others)

@@ -1,4 +1,4 @@
-"""Scores of candidates on held-out labels, from moments that those with the same kernel share."""
+"""Score candidate settings on held-out labels, from moments that those with the same kernel share."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Candidate(NamedTuple):
     """One setting of the representation's parameters."""
 
     kernel_params: dict[str, Any]
-    """Those that need a pass over the data."""
+    """Parameters that need a pass over the data."""
     other_params: dict[str, Any]
-    """Those that inference alone depends on."""
+    """Parameters that inference alone depends on."""
 
 
 class Trials:
@@ -68,16 +68,16 @@ class Trials:
 
     @property
     def n_precise(self) -> int:
-        """How many are scored precisely, if there are more."""
+        """How many candidates are scored precisely, if there are more."""
         return max(LEAST_PRECISE, ceil(PRECISE_SHARE * len(self.candidates)))
 
     @property
     def n_trials(self) -> int:
-        """How many scores there will be, unless all of those fail that are tried precisely."""
+        """How many scores are computed, unless all candidates fail that are scored precisely."""
         return len(self.candidates) + (self.n_precise if len(self.candidates) > self.n_precise else 0)
 
     def run(self, *, verbose: bool, listener: Callable[[int], None] | None = None) -> None:
-        """Score all candidates, roughly if they are many, and the best of them precisely. The listener hears of each."""
+        """Score all candidates, roughly if they are many, and the best of them precisely. The listener is called for each."""
         n_precise, self.listener = self.n_precise, listener
         if len(self.candidates) > n_precise:
             self._score(range(len(self.candidates)), precise=False, verbose=verbose)
@@ -117,7 +117,7 @@ class Trials:
         return [_score(model, self.labeled, self.labels, split, self.shared.head) for split in self.splits]
 
     def _base(self, kernel_params: Mapping[str, Any]) -> GPSSL:
-        """Kernel, inducing points and moments, without inference: `partial_fit` leaves that to whoever asks."""
+        """Return kernel, inducing points and moments, without inference, which `partial_fit` leaves for later."""
         key = joblib.hash(dict(kernel_params))
         if key not in self.bases:
             representation = clone(self.estimator.representation).set_params(**kernel_params)
@@ -125,7 +125,7 @@ class Trials:
         return self.bases[key]
 
     def _tell_failures(self) -> None:
-        """What made all candidates fail is the user's to see; what made some fail is said in a warning."""
+        """Raise the first error if all candidates failed; warn if some did."""
         failures = [self.failures[place] for place in sorted(self.failures)]
         if len(failures) == len(self.candidates):
             failures[0].add_note(f"All {len(failures)} candidates failed; this is the first one's error.")
@@ -138,11 +138,11 @@ class Trials:
             )
 
     def best(self) -> int:
-        """The place of the best among those that were scored precisely."""
+        """Return the place of the best candidate among those that were scored precisely."""
         return int(np.nanargmax(np.where(self.precise, self.scores.mean(axis=1), np.nan)))
 
     def table(self) -> dict[str, Any]:
-        """Columns named as in `GridSearchCV`; those that were scored precisely rank before the others."""
+        """Return columns named as in `GridSearchCV`; candidates that were scored precisely rank before the others."""
         settings = [{**candidate.kernel_params, **candidate.other_params} for candidate in self.candidates]
         columns: dict[str, Any] = {}
         for name in dict.fromkeys(name for setting in settings for name in setting):
@@ -161,9 +161,9 @@ class Trials:
 
 
 def _score(model: Any, X: Any, y: NDArray[Any], split: Split, params: Mapping[str, Any]) -> float:
-    """Mean log-likelihood of the held-out labels, given a head trained on the others.
+    """Train the head on some labels and return the mean log-likelihood of the others.
 
-    Rows of a class that is not among the others do not count: no candidate could know it.
+    Held-out rows of a class that the head has not seen do not count: no candidate could know it.
     """
     train, test = split
     model.fit(_safe_indexing(X, train), y[train], **_check_method_params(X, dict(params), indices=train))
