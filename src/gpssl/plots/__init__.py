@@ -1,8 +1,8 @@
-"""Pictures. Needs matplotlib: `pip install "gpssl[cli]"`.
+"""Draw pictures of representations, predictions and tissue. Needs matplotlib: `pip install "gpssl[cli]"`.
 
-Every function returns the axes that it drew on, one or an array of them, and leaves the rest to their figure:
-`plot_spectrum(ssl).figure.savefig("spectrum.png")`. Those with a single panel draw on `ax` where it is given. None needs a screen, and
-none touches the current figure of `matplotlib.pyplot`.
+Every function returns the axes that it drew on, one or an array of them; their figure is saved with
+`plot_spectrum(ssl).figure.savefig("spectrum.png")`. Functions with a single panel draw on `ax` if it is given. None needs a screen, and
+none changes the current figure of `matplotlib.pyplot`.
 """
 
 from ._pairs import plot_pairs

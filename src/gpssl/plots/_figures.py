@@ -1,4 +1,4 @@
-"""Rows by class, and how each class looks."""
+"""Make figures, and choose the look of classes and methods: what all pictures share."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which are told apart by all kinds of color vision; without their yellow, which is faint on white."""
+"""Okabe and Ito's colors, which can be told apart with every kind of color vision, without their yellow, which is faint on white."""
 
-# Neither length has a divisor in common with that of the colors: no combination returns before every other one had its turn.
+# Neither length has a divisor in common with the number of colors, so that a combination returns as late as possible.
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "^", "s", "D", "v", "P")
 
 GRAY = "#666666"
 
 MAX_DIMENSIONS = 10
-"""Of a representation in one picture: panels beyond are too small, or the picture too large, to be read."""
+"""The largest number of dimensions in one picture: with more, panels are too small, or the picture is too large, to be read."""
+MAX_CLASSES = 20
 
 
 class Style(NamedTuple):
-    """How one of several methods or classes looks."""
+    """The look of one of several methods or classes."""
 
     color: str
     line: str
@@ -36,12 +37,12 @@ class Style(NamedTuple):
 
 
 def style_of(number: int) -> Style:
-    """The look of the first, second, … method or class."""
+    """Return the look of a method or class by its number, counted from 0."""
     return Style(COLORS[number % len(COLORS)], LINES[number % len(LINES)], MARKERS[number % len(MARKERS)])
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure that is not tied to any screen."""
+    """Return an empty figure that needs no screen."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -50,7 +51,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def axes_or_new(ax: Axes | None, width: float = 5.2, height: float = 4.0) -> Axes:
-    """The axes that were given, or those of a new figure."""
+    """Return the axes that were given, or those of a new figure."""
     return new_figure(width, height).add_subplot() if ax is None else ax
 
 
@@ -62,12 +63,12 @@ def frame(ax: Axes, *, xlabel: str, ylabel: str) -> None:
 
 
 def add_legend(ax: Axes, title: str | None = None) -> None:
-    """Where it covers least."""
+    """Add a legend where it covers least."""
     ax.legend(loc="best", fontsize="small", title=title, title_fontsize="small")
 
 
 def check_some(methods: Mapping[str, Any], values: str) -> None:
-    """A sentence for nothing to draw, or for something without a name."""
+    """Raise an error unless there is something to draw, and everything has a name."""
     if not isinstance(methods, Mapping):
         raise TypeError(f'Pass names with what they stand for, such as {{"GPSSL-full": {values}}}, got {type(methods).__name__}.')
     if len(methods) == 0:
@@ -75,7 +76,7 @@ def check_some(methods: Mapping[str, Any], values: str) -> None:
 
 
 def choose_dimensions(n_components: int, dimensions: Sequence[int] | None) -> NDArray[np.intp]:
-    """The dimensions to draw, counted from 0: all, unless some are asked for."""
+    """Return the dimensions to draw, counted from 0: all, unless some are chosen."""
     chosen = np.arange(n_components) if dimensions is None else np.asarray(dimensions, dtype=np.intp)
     if len(chosen) == 0 or chosen.min() < 0 or chosen.max() >= n_components:
         raise ValueError(f"dimensions must be some of 0 to {n_components - 1}, got {chosen.tolist()}.")
@@ -85,15 +86,12 @@ def choose_dimensions(n_components: int, dimensions: Sequence[int] | None) -> ND
 
 
 def dimension_name(dimension: int) -> str:
-    """Dimensions are counted from 1 where people read them."""
+    """Return the name of a dimension for people to read, counted from 1."""
     return f"dimension {dimension + 1}"
 
 
-MAX_CLASSES = 20
-
-
 class RowGroup(NamedTuple):
-    """Rows that look alike."""
+    """Rows that are drawn with the same look."""
 
     name: str
     style: Style
@@ -101,7 +99,7 @@ class RowGroup(NamedTuple):
 
 
 def group_by_class(y: Any, n_rows: int) -> list[RowGroup]:
-    """The rows of each class; those marked as unlabeled are in no group."""
+    """Return the rows of each class; those marked as unlabeled are in no group."""
     if len(y) != n_rows:
         raise ValueError(f"There are {n_rows} rows and {len(y)} labels: pass one label for each row.")
     labels = labeled_rows(y)

@@ -1,4 +1,4 @@
-"""Dimensions of a representation against each other."""
+"""Draw the dimensions of a representation against each other."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def plot_pairs(
     n_ellipses: int = 25,
     random_state: Any = 0,
 ) -> NDArray[Any]:
-    """Each pair of representation dimensions: where the rows are, and how far that is known.
+    """Draw each pair of representation dimensions: where the rows are, and how uncertain that is.
 
-    A point is a row's posterior mean. The ellipse around some of them reaches one posterior standard deviation in each dimension.
+    A point is a row's posterior mean. The ellipse around some points extends one posterior standard deviation in each dimension.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ def plot_pairs(
     X
         Rows.
     labels
-        Classes to tell apart, one for each row; rows marked as unlabeled are gray.
+        The class of each row; rows marked as unlabeled are gray.
     dimensions
         Which dimensions, counted from 0; by default all.
     n_ellipses
-        Rows, at most, that have an ellipse. They are chosen at random.
+        The largest number of rows with an ellipse, which are chosen at random.
     random_state
-        Seed for that choice.
+        The seed of that choice.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def plot_pairs(
 
 
 def _group_rows(labels: Any, n_rows: int) -> list[RowGroup]:
-    """The rows of each class, after those without a label, so that these do not cover the others."""
+    """Return the rows without a label, which are drawn first so that they cover no others, and those of each class."""
     if labels is None:
         return [RowGroup("rows", style_of(0), np.arange(n_rows))]
     groups = group_by_class(labels, n_rows)
@@ -88,7 +88,7 @@ def _group_rows(labels: Any, n_rows: int) -> list[RowGroup]:
 
 
 def _triangle_of_axes(n: int, space: float) -> NDArray[Any]:
-    """Panels on and below the diagonal, and space to the right of them. [n, n]"""
+    """Return panels on and below the diagonal, with space to the right of them. [n, n]"""
     figure = new_figure(PANEL_SIZE * n + TICKS_SIZE + space, PANEL_SIZE * n + TICKS_SIZE)
     axes = figure.subplots(n, n, squeeze=False, sharex="col", sharey="row")
     for place in zip(*np.triu_indices(n, 1), strict=True):
@@ -98,7 +98,7 @@ def _triangle_of_axes(n: int, space: float) -> NDArray[Any]:
 
 
 def _draw_pair(ax: Axes, mean: Array, std: Array, groups: list[RowGroup], with_ellipse: NDArray[np.intp]) -> None:
-    """Points and ellipses of two dimensions: `mean` and `std` are [n, 2]."""
+    """Draw points and ellipses of two dimensions: `mean` and `std` are [n, 2]."""
     from matplotlib.collections import EllipseCollection
 
     for group in groups:
@@ -123,7 +123,7 @@ def _draw_pair(ax: Axes, mean: Array, std: Array, groups: list[RowGroup], with_e
 
 
 def _add_legend_beside(ax: Axes, n_entries: int, *, takes_space: bool) -> None:
-    """To the right of the first panel, where there is none unless it is the only one."""
+    """Add a legend to the right of the first panel, where no other panel is."""
     n_columns = -(-n_entries // LEGEND_LINES)
     legend = ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize="small", markerscale=2, ncols=n_columns)
     legend.set_in_layout(takes_space)

@@ -1,4 +1,4 @@
-"""Maps of functions over the plane."""
+"""Draw maps of functions over the plane."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MARGIN = 0.25
-"""Of the rows' range, on each side: maps show what happens beyond the rows."""
+"""The share of the rows' range that is added on each side: maps show what happens beyond the rows."""
 
 PANEL_SIZE = 2.5
 COLORBAR_SIZE = 1.4
@@ -36,13 +36,13 @@ class Grid(NamedTuple):
 
     @classmethod
     def between(cls, low: tuple[float, float], high: tuple[float, float], n_points: int = 121) -> Grid:
-        """From one corner to the opposite one, both included."""
+        """Return the grid from one corner to the opposite one, both included."""
         axes = [np.linspace(start, stop, n_points) for start, stop in zip(low, high, strict=True)]
         return cls(np.column_stack([places.ravel() for places in np.meshgrid(*axes)]), low, high, n_points)
 
     @classmethod
     def around(cls, X: Any, n_points: int = 121) -> Grid:
-        """The rows and a margin around them."""
+        """Return the grid over the rows and a margin around them."""
         rows = check_plane(X)
         low, high = rows.min(axis=0), rows.max(axis=0)
         margin = np.where(high > low, MARGIN * (high - low), 1.0)
@@ -51,17 +51,17 @@ class Grid(NamedTuple):
 
     @property
     def extent(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom and top edge of the picture whose pixels have the points in their middle."""
+        """Left, right, bottom and top edge of the picture whose pixels have the points at their centers."""
         half = [(high - low) / (self.n_points - 1) / 2 for low, high in zip(self.low, self.high, strict=True)]
         return self.low[0] - half[0], self.high[0] + half[0], self.low[1] - half[1], self.high[1] + half[1]
 
     def rows_like(self, X: Any) -> Any:
-        """The points as rows of the same kind as X: estimators know the columns of a data frame by their names."""
+        """Return the points as rows of the same type as X, because estimators check the column names of a data frame."""
         return type(X)(self.points, columns=X.columns) if hasattr(X, "iloc") else self.points
 
 
 class ColorScale(NamedTuple):
-    """Which colors stand for which values."""
+    """The colors that stand for values from low to high."""
 
     colors: str
     low: float
@@ -69,25 +69,25 @@ class ColorScale(NamedTuple):
 
     @classmethod
     def symmetric(cls, values: Array) -> ColorScale:
-        """Blue below zero, white at zero, red above."""
+        """Return blue below zero, white at zero, red above."""
         largest = float(np.abs(values).max())
         return cls("RdBu_r", -largest, largest)
 
     @classmethod
     def rising(cls, values: Array) -> ColorScale:
-        """From dark to bright."""
+        """Return colors from dark to bright."""
         return cls("viridis", float(values.min()), float(values.max()))
 
 
 def plot_maps(values: ArrayLike, grid: Grid, X: Any = None, *, titles: Sequence[str], label: str, diverging: bool = False) -> NDArray[Any]:
-    """A map of each column of `values` with the same colors for all, and the rows X on top.
+    """Draw a map of each column of `values`, with the same colors for all, and the rows X on top.
 
     Parameters
     ----------
     values
-        What to show at `grid.points`. [n², panels]
+        The values at `grid.points`. [n², panels]
     grid
-        Where they are.
+        The places of the values.
     X
         Rows in the plane, drawn as points. [n rows, 2]
     titles
@@ -95,7 +95,7 @@ def plot_maps(values: ArrayLike, grid: Grid, X: Any = None, *, titles: Sequence[
     label
         What the colors stand for.
     diverging
-        Whether the colors part at zero.
+        Whether values below and above zero have different colors.
 
     Returns
     -------
@@ -115,13 +115,13 @@ def plot_maps(values: ArrayLike, grid: Grid, X: Any = None, *, titles: Sequence[
 
 
 def new_panels(n_rows: int, n_columns: int) -> NDArray[Any]:
-    """Empty panels for maps, in a new figure. [n_rows, n_columns]"""
+    """Return empty panels for maps, in a new figure. [n_rows, n_columns]"""
     figure = new_figure(PANEL_SIZE * n_columns + COLORBAR_SIZE, PANEL_SIZE * n_rows + TITLE_SIZE)
     return figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
 
 
 def draw_maps(axes: NDArray[Any], values: Array, grid: Grid, *, label: str, scale: ColorScale) -> None:
-    """A map of each column of `values` [n², panels] on one row of axes, and a color bar beside them."""
+    """Draw a map of each column of `values` [n², panels] on one row of axes, and a color bar beside them."""
     for ax, column in zip(axes, values.T, strict=True):
         image = ax.imshow(
             column.reshape(grid.n_points, grid.n_points),
@@ -140,13 +140,13 @@ def draw_maps(axes: NDArray[Any], values: Array, grid: Grid, *, label: str, scal
 
 
 def draw_rows(ax: Axes, X: Any) -> None:
-    """The rows as small points, white with a black edge: one of them is seen on any color."""
+    """Draw the rows as small white points with a black edge, so that they are seen on any color."""
     x, y = check_plane(X).T
     ax.scatter(x, y, s=3, color="white", edgecolors="black", linewidths=0.25)
 
 
 def check_plane(X: Any) -> Array:
-    """Rows with two columns. [n, 2]"""
+    """Return rows with two columns. Raise ValueError for others. [n, 2]"""
     rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != 2 or len(rows) == 0:
         raise ValueError(f"A map over the plane needs rows with two columns, got shape {rows.shape}; for others there is plot_pairs.")

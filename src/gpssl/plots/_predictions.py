@@ -1,4 +1,4 @@
-"""Maps of what a classifier predicts over the plane, and of how far it can be trusted."""
+"""Draw how good predictions are, and maps over the plane of what a classifier predicts and how uncertain it is."""
 
 from __future__ import annotations
 
@@ -17,36 +17,40 @@ from ._plane import ColorScale, Grid, check_plane, draw_maps, new_panels, plot_m
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Array = NDArray[np.float64]
+
+N_POINTS = 61
+"""On each side of the grid. It is small because the probabilities of a hundred draws take a millisecond or more at each place."""
 MOST_INSIDE = 6
-"""Names in a legend that leave the curves to be seen."""
+"""The largest number of names in a legend that does not cover the curves."""
 LARGEST_MARKER = 600.0
-"""Area, in square points, of the marker of a bin with all the rows."""
+"""The area, in square points, of the marker of a bin with all the rows."""
 
 
 def plot_risk_coverage(curves: Mapping[str, RiskCoverageCurve], ax: Axes | None = None) -> Axes:
-    """Risk against coverage of each method, by name, with the area under the curve. The lower, the better."""
+    """Draw risk against coverage of each method, by name, with the area under the curve. The lower, the better."""
     check_some(curves, "risk_coverage_curve")
     beside = len(curves) > MOST_INSIDE
     ax = axes_or_new(ax, 7.8 if beside else 5.2)
     for number, (name, curve) in enumerate(curves.items()):
         style = style_of(number)
         label = f"{name} (AURC {curve.aurc:.3f})"
-        # The risk at a coverage holds back to the one before, as in the AURC.
+        # The risk at a coverage applies from the coverage before, as in the AURC.
         ax.plot(curve.coverage, curve.risk, drawstyle="steps-pre", color=style.color, linestyle=style.line, label=label)
     frame(ax, xlabel="coverage (share of rows predicted)", ylabel="risk (error rate among them)")
     if beside:
         ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize="small")
     else:
         add_legend(ax)
-    # A little below zero, where a line would be hidden by the axis.
+    # The axis begins a little below zero, where it would hide a line.
     ax.set(xlim=(0, 1.01), ylim=(-0.03 * ax.get_ylim()[1], None))
     return ax
 
 
 def plot_reliability(curves: Mapping[str, ReliabilityCurve], ax: Axes | None = None) -> Axes:
-    """Accuracy against certainty of each method, by name, with its expected calibration error. Below the diagonal, it is too certain.
+    """Draw accuracy against certainty of each method, by name, with its expected calibration error.
 
-    The area of a marker is the share of rows in its bin.
+    A method is too certain below the diagonal. The area of a marker is the share of rows in its bin.
     """
     check_some(curves, "reliability_curve")
     ax = axes_or_new(ax, 5.2, 5.0)
@@ -64,30 +68,21 @@ def plot_reliability(curves: Mapping[str, ReliabilityCurve], ax: Axes | None = N
     return ax
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
-
-N_POINTS = 61
-"""On each side of the grid: the standard deviation of the probabilities of a hundred draws takes a millisecond or more a place."""
-
-
 def plot_probabilities(classifiers: Mapping[str, Any], X: Any, y: Any, *, positive: Any = None, grid: Grid | None = None) -> NDArray[Any]:
-    """Probability of one class (top) and its standard deviation (bottom) over the plane, a column for each classifier.
+    """Draw the probability of one class (top) and its standard deviation (bottom) over the plane, a column for each classifier.
 
     Parameters
     ----------
     classifiers
         By name, fitted to rows with two columns, with `predict_proba`, `predict_proba_std` and `classes_`.
     X
-        Rows, of which those with a label are drawn as crosses. [n, 2]
+        Rows; those with a label are drawn as crosses. [n, 2]
     y
         Their labels. [n]
     positive
         The class, by default the last of the first classifier.
     grid
-        Where to look, by default around X.
+        The places to evaluate, by default around X.
 
     Returns
     -------
@@ -113,9 +108,9 @@ def plot_probabilities(classifiers: Mapping[str, Any], X: Any, y: Any, *, positi
 
 
 def plot_uncertainty(classifier: MarginalizedClassifier, X: Any, *, grid: Grid | None = None) -> NDArray[Any]:
-    """Entropy of the prediction over the plane, and its two parts: the head's and the representation's. Axes [3]
+    """Draw the entropy of the prediction over the plane, and its two parts: the head's and the representation's. Axes [3]
 
-    The sum of the parts is the whole; see `MarginalizedClassifier.predict_uncertainty`. The rows X are drawn on top.
+    The parts sum to the total; see `MarginalizedClassifier.predict_uncertainty`. The rows X are drawn on top.
     """
     grid = Grid.around(X) if grid is None else grid
     uncertainty = classifier.predict_uncertainty(grid.rows_like(X))
@@ -133,7 +128,7 @@ def _predict(classifiers: Mapping[str, Any], positive: Any, places: Any) -> tupl
 
 
 def _column_of(classifier: Any, positive: Any, name: str) -> int:
-    """Where the classifier has the probability of the class."""
+    """Return the column in which the classifier has the probability of the class."""
     classes = classifier.classes_.tolist()
     if positive not in classes:
         raise ValueError(f"The classifier {name} knows no class {positive!r}, only {classes}: choose another with positive=.")
@@ -141,7 +136,7 @@ def _column_of(classifier: Any, positive: Any, name: str) -> int:
 
 
 def _draw_crosses(ax: Axes, rows: Array, groups: list[RowGroup]) -> None:
-    """Labeled rows, colored by class; an outline keeps them apart from the map."""
+    """Draw labeled rows in the color of their class, with an outline that separates them from the map."""
     from matplotlib.patheffects import withStroke
 
     outline = [withStroke(linewidth=2.6, foreground="white")]

@@ -1,4 +1,4 @@
-"""Whether a representation fits its rows: what the kernel sees in them, and what the inducing points leave open."""
+"""Draw a representation over the plane, the spectrum of its kernel, and what the inducing points leave unexplained."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ from ..kernels._protocol import kernel_diagonal
 from ._figures import COLORS, GRAY, add_legend, axes_or_new, choose_dimensions, dimension_name, frame
 from ._plane import ColorScale, Grid, check_plane, draw_maps, draw_rows, new_panels
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+SMALLEST_SHARE = 1e-12
+"""Smaller shares, which may be negative through rounding, are drawn here, because the axis is logarithmic."""
+
 
 def plot_representation(ssl: GPSSL, X: Any, *, grid: Grid | None = None, dimensions: Sequence[int] | None = None) -> NDArray[Any]:
-    """Posterior mean (top) and standard deviation (bottom) of each representation dimension over the plane.
+    """Draw posterior mean (top) and standard deviation (bottom) of each representation dimension over the plane.
 
     Parameters
     ----------
@@ -26,7 +34,7 @@ def plot_representation(ssl: GPSSL, X: Any, *, grid: Grid | None = None, dimensi
     X
         Rows to draw on top. [n, 2]
     grid
-        Where to look, by default around X.
+        The places to evaluate, by default around X.
     dimensions
         Which dimensions, counted from 0; by default all.
 
@@ -50,20 +58,11 @@ def plot_representation(ssl: GPSSL, X: Any, *, grid: Grid | None = None, dimensi
     return axes
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
-
-SMALLEST_SHARE = 1e-12
-"""So that rounding errors, which may be negative, have a place on a logarithmic axis."""
-
-
 def plot_spectrum(ssl: GPSSL, ax: Axes | None = None) -> Axes:
-    """Eigenvalues of the feature covariance, those of as many directions as there are dimensions filled, and the residual variance ρ.
+    """Draw the eigenvalues of the feature covariance, the first `n_components` of them filled, and the residual variance ρ.
 
-    A long flat spectrum says that the kernel sees many more directions in the rows than the representation has. Directions below the line
-    matter less than what the inducing points leave open.
+    A long flat spectrum means that the kernel sees many more directions in the rows than the representation has. Directions below the line
+    matter less than the variance that the inducing points leave unexplained.
     """
     eigenvalues, n_components = ssl.eigenvalues_, int(ssl.n_components)
     number = np.arange(1, len(eigenvalues) + 1)
@@ -81,12 +80,12 @@ def plot_spectrum(ssl: GPSSL, ax: Axes | None = None) -> Axes:
 
 
 def plot_residuals(ssl: GPSSL, X: Any, ax: Axes | None = None) -> Axes:
-    """How many rows of X have at most which share of their prior variance left open by the inducing points.
+    """Draw the distribution over rows of the share of prior variance that the inducing points leave unexplained.
 
-    (k(x, x) − a(x)ᵀ a(x)) / k(x, x). The tolerance is one for the mean. Far above it, rows are unlike those that the
-    inducing points were chosen from; the inducing points themselves stand at the jitter.
+    The share is (k(x, x) − a(x)ᵀ a(x)) / k(x, x), and the tolerance applies to its mean. Rows far above it are unlike those that the
+    inducing points were chosen from; the share of the inducing points themselves is the jitter.
     """
-    shares, tolerance = _open_shares(ssl, X), float(ssl.residual_tolerance)
+    shares, tolerance = _unexplained_shares(ssl, X), float(ssl.residual_tolerance)
     ax = axes_or_new(ax)
     ax.set_xscale("log")
     ax.ecdf(shares, color=COLORS[0], label=f"{len(shares)} rows")
@@ -98,8 +97,8 @@ def plot_residuals(ssl: GPSSL, X: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _open_shares(ssl: GPSSL, X: Any) -> Array:
-    """(k(x, x) − a(x)ᵀ a(x)) / k(x, x) for each row; the smallest share where k(x, x) is zero. [n]"""
+def _unexplained_shares(ssl: GPSSL, X: Any) -> Array:
+    """Return (k(x, x) − a(x)ᵀ a(x)) / k(x, x) for each row, the smallest share where k(x, x) is zero. [n]"""
     features = ssl.posterior_.features
     kernel = features.kernel
     rows = check_rows_in_memory(ssl, X, kernel, reset=False)

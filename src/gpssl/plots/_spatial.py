@@ -1,4 +1,4 @@
-"""Slices of tissue in several panels: representation, labels, types and their uncertainty."""
+"""Draw slices of tissue in several panels: representation, labels, types and their uncertainty."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def plot_dimensions(
     values: Literal["mean", "std"] = "mean",
     dimensions: Sequence[int] | None = None,
 ) -> NDArray[Any]:
-    """Each dimension of the representation, or its standard deviation, over the tissue or another plane, with the same colors for all.
+    """Draw each dimension of the representation, or its standard deviation, over the tissue or another plane, in the same colors.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def plot_dimensions(
     values
         "mean" or "std".
     dimensions
-        Which, counted from 0; by default all.
+        Which dimensions, counted from 0; by default all.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def plot_dimensions(
 
 
 def plot_composition(adata: Any, *, key: str = "gpssl", of: str | None = None, bases: Sequence[str] = BASES) -> NDArray[Any]:
-    """The dominant type, the standard deviation of its probability, and the probability of one type.
+    """Draw the dominant type, the standard deviation of its probability, and the probability of one type.
 
     Parameters
     ----------
@@ -132,16 +132,16 @@ def plot_composition(adata: Any, *, key: str = "gpssl", of: str | None = None, b
 
 
 def plot_types(adata: Any, *, key: str = "gpssl", types: Sequence[str] | None = None, bases: Sequence[str] = BASES) -> NDArray[Any]:
-    """The probability, or the proportion, of each type.
+    """Draw the probability, or the proportion, of each type.
 
     Parameters
     ----------
     adata
         After `gpssl.spatial.composition`, or with another data frame in `obsm` that has a column for each type.
     key
-        That of `composition`, or the name of the data frame, such as "proportions".
+        The `key` of `composition`, or the name of the data frame, such as "proportions".
     types
-        Which, by default all.
+        Which types, by default all.
     bases
         Keys of `obsm`, with or without their "X_": one row of panels for each.
 
@@ -168,14 +168,14 @@ def plot_types(adata: Any, *, key: str = "gpssl", types: Sequence[str] | None = 
 
 
 def plot_labels(adata: Any, label_key: str, *, bases: Sequence[str] = BASES) -> NDArray[Any]:
-    """The labeled spots in the colors of their classes, the others gray.
+    """Draw the labeled spots in the colors of their classes, the others gray.
 
     Parameters
     ----------
     adata
         With labels in `obs`.
     label_key
-        Its column: text, categories or whole numbers; missing (NaN, None, "", "nan" or −1) at unlabeled spots.
+        The column of the labels: text, categories or whole numbers; missing (NaN, None, "", "nan" or −1) at unlabeled spots.
     bases
         Keys of `obsm`, with or without their "X_": one row for each.
 
@@ -194,7 +194,7 @@ def plot_labels(adata: Any, label_key: str, *, bases: Sequence[str] = BASES) -> 
 
 
 def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None = None, outline: str | None = "black") -> Axes:
-    """The histology image, with the spots outlined.
+    """Draw the histology image, with the spots outlined.
 
     Parameters
     ----------
@@ -203,9 +203,9 @@ def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None
     ax
         Where to draw, by default in a new figure.
     library_id
-        Which image, where there are several.
+        Which image, if there are several.
     outline
-        Color of the outlines, None for the image alone.
+        The color of the outlines, None for the image alone.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def _draw(adata: Any, values: Classes | Array, basis: str, ax: Axes, scale: Colo
 
 
 def _panels(adata: Any, bases: Sequence[str], n_columns: int, *, room: float) -> NDArray[Any]:
-    """Empty panels, one row for each basis, as tall as its plane wants, with some room for legends and color bars. [bases, n_columns]"""
+    """Return empty panels, one row for each basis in the shape of its plane, with room for legends and color bars. [bases, n_columns]"""
     if isinstance(bases, str) or len(bases) == 0:
         raise ValueError(f'bases must be a list of names such as ("tsne", "spatial"), got {bases!r}.')
     heights = [PANEL_WIDTH * height_over_width(places_of(adata, basis)) for basis in bases]
@@ -245,14 +245,14 @@ def _panels(adata: Any, bases: Sequence[str], n_columns: int, *, room: float) ->
 
 
 def _add_shared_bar(axes: NDArray[Any], label: str) -> None:
-    """One color bar to the right of all panels."""
+    """Add one color bar to the right of all panels."""
     drawn = axes[0].collections[-1]
     bar = axes[0].figure.colorbar(drawn, ax=list(axes), label=label, shrink=0.9, aspect=25, pad=0.02)
     bar.outline.set_visible(False)
 
 
 def _table(adata: Any, name: str) -> Any:
-    """A data frame of `obsm` with a column for each type."""
+    """Return a data frame of `obsm` with a column for each type."""
     if name not in adata.obsm or not hasattr(adata.obsm[name], "columns"):
         raise ValueError(
             f"There is no data frame obsm[{name!r}]; obsm has {listed(adata.obsm)}: call gpssl.spatial.composition(adata, label_key) first."

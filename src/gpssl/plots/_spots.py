@@ -1,4 +1,4 @@
-"""Spots in one panel: circles on the image, and what their colors stand for beside it."""
+"""Draw spots in one panel: circles on the image, and beside it what their colors stand for."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from ..spatial._modalities import spacing
 from ._figures import COLORS, new_figure
 from ._plane import ColorScale
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Array = NDArray[np.float64]
 
 TISSUE = "spatial"
@@ -28,125 +31,18 @@ FIRST_CALL = {
     "spatial": "readers such as gpssl.spatial.read_visium put the places of the spots there",
 }
 
-
-class Classes(NamedTuple):
-    """Spots by class."""
-
-    names: list[str]
-    codes: NDArray[np.intp]
-    """−1 for none. [n]"""
-    colors: list[Any]
-    """One for each name."""
-
-    @property
-    def occurring(self) -> list[tuple[str, Any]]:
-        """Names and colors of the classes that some spot has."""
-        return [(name, color) for k, (name, color) in enumerate(zip(self.names, self.colors, strict=True)) if (self.codes == k).any()]
-
-
-def places_of(adata: Any, basis: str) -> Array:
-    """The first two columns of a field of `obsm`. [n, 2]"""
-    check_anndata(adata)
-    name = basis.removeprefix("X_")
-    found = [key for key in (basis, name, f"X_{name}") if key in adata.obsm]
-    if not found:
-        advice = FIRST_CALL.get(name, "name a field of obsm")
-        raise ValueError(f"There is no obsm[{basis!r}] to draw the spots in; obsm has {listed(adata.obsm)}: {advice}.")
-    places = np.asarray(adata.obsm[found[0]], dtype=np.float64)
-    if places.ndim != 2 or places.shape[1] < 2 or not np.isfinite(places[:, :2]).all():
-        raise ValueError(f"obsm[{found[0]!r}] must be two finite coordinates for each spot, got shape {places.shape}.")
-    return places[:, :2]
-
-
-def find_picture(adata: Any, library_id: str | None = None) -> Picture | None:
-    """The image of `uns["spatial"]`, as scanpy keeps it: the finer one of which the scale is known."""
-    check_anndata(adata)
-    libraries = adata.uns.get(TISSUE, {})
-    if library_id is not None and library_id not in libraries:
-        raise ValueError(f'library_id={library_id!r} is not in uns["spatial"], which has {listed(libraries)}.')
-    if library_id is None and len(libraries) != 1:
-        return None
-    chosen = next(iter(libraries)) if library_id is None else library_id
-    return picture_of(libraries, chosen, "hires") or picture_of(libraries, chosen, "lowres")
-
-
-def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:
-    """The classes or numbers of a column of `obs`, or of what was given for each spot."""
-    check_anndata(adata)
-    pandas = need("pandas")
-    if isinstance(color, str):
-        if color not in adata.obs:
-            raise ValueError(f"color={color!r} is no column of obs; the columns are {listed(adata.obs.columns)}.")
-        values = adata.obs[color]
-    else:
-        values = pandas.Series(color) if not hasattr(color, "dtype") or np.ndim(color) == 1 else pandas.Series(np.ravel(color))
-    if len(values) != adata.n_obs:
-        raise ValueError(f"There are {adata.n_obs} spots and {len(values)} values: pass one for each spot, or the name of a column of obs.")
-    kind = pandas.api.types
-    if kind.is_numeric_dtype(values.dtype) and not kind.is_bool_dtype(values.dtype):
-        return np.asarray(values, dtype=np.float64)
-    return classes_of(values, adata.uns.get(f"{color}_colors") if isinstance(color, str) else None)
-
-
-def labels_of(adata: Any, label_key: str) -> Classes:
-    """The classes of labels, which numbers may stand for too."""
-    labels = column(adata.obs, label_key, "label_key", "obs").astype("category").cat
-    colors, categories = adata.uns.get(f"{label_key}_colors"), list(labels.categories)
-    missing = [name for name in categories if str(name) in NO_CLASS]
-    if colors is not None and len(colors) >= len(categories):
-        colors = [color for name, color in zip(categories, colors, strict=False) if name not in missing]
-    return classes_of(labels.remove_categories(missing), colors)
-
-
-def dominant_types(adata: Any, key: str, proba: Any) -> Classes:
-    """The likeliest type of each spot, among all types that labels know: one without a labeled spot has no column, but a color."""
-    name = f"{key}_label"
-    every = list(adata.obs[name].cat.categories) if name in adata.obs and hasattr(adata.obs[name], "cat") else []
-    every += [type_name for type_name in proba.columns if type_name not in every]
-    likeliest = proba.columns[proba.to_numpy().argmax(axis=1)]
-    return classes_of(likeliest.to_series().astype(need("pandas").CategoricalDtype(every)), adata.uns.get(f"{name}_colors"))
-
-
-def classes_of(values: Any, colors: Any = None) -> Classes:
-    """The classes of a pandas Series, with their colors: those given or, where they do not fit, those of the house.
-
-    The latter go by the names of all categories in alphabetical order, also of those without a spot, so that a class looks the same in a
-    column that has its classes in another order, or fewer of them at its spots.
-    """
-    categories = values.astype("category").cat
-    names = [str(name) for name in categories.categories]
-    if colors is None or len(colors) < len(names):
-        colors = [color for _, color in sorted(zip(np.argsort(names, kind="stable"), class_colors(len(names)), strict=True))]
-    return Classes(names, categories.codes.to_numpy().astype(np.intp), list(colors[: len(names)]))
-
-
-def class_colors(n: int) -> list[Any]:
-    """Colors that are told apart: Okabe and Ito's as far as they go, then matplotlib's twenty, then a rainbow."""
-    from matplotlib import colormaps
-
-    if n <= len(COLORS):
-        return list(COLORS[:n])
-    if n <= 20:
-        return [colormaps["tab20"](k) for k in range(n)]
-    return [colormaps["turbo"](k / (n - 1)) for k in range(n)]
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
 UNLABELED_COLOR = "#d0d0d0"
-"""Of spots without a label or a number; lighter than any color of a class."""
+"""The color of spots without a label or a number, lighter than any color of a class."""
 UNLABELED_NAME = "unlabeled"
 LEGEND_ROWS = 14
 BAR_WIDTH = 0.8
-"""Of a color bar with its numbers, in inches."""
+"""The width of a color bar with its numbers, in inches."""
 LETTER_WIDTH, MARKER_WIDTH = 0.08, 0.35
-"""Of legends, in inches."""
+"""The widths of a letter and of a marker in a legend, in inches."""
 PANEL = 4.0
 TITLE_HEIGHT = 0.5
 FILL = 0.6
-"""Diameter of points that are in no grid, in sides of the square that each would have if they filled the panel evenly."""
+"""The diameter of points that form no grid, relative to the side of the square that each has if they fill the panel evenly."""
 
 AXIS_NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA", "spatial": "tissue"}
 
@@ -163,10 +59,10 @@ def plot_spots(
     scale: ColorScale | None = None,
     library_id: str | None = None,
 ) -> Axes:
-    """Each spot in the color of its class or number, in tissue coordinates on the histology image, or in another plane.
+    """Draw each spot in the color of its class or number, in tissue coordinates on the histology image, or in another plane.
 
-    Spots without a class or number are gray. The legend or color bar is beside the panel. Slices that were concatenated share one plane,
-    and would lie on top of each other: draw them one by one, such as `adata[adata.obs["slice"] == "one"]`.
+    Spots without a class or number are gray. The legend or color bar is beside the panel. Slices that were concatenated share one plane
+    and would be drawn on top of each other: draw them one by one, such as `adata[adata.obs["slice"] == "one"]`.
 
     Parameters
     ----------
@@ -174,21 +70,21 @@ def plot_spots(
         With the places of its spots in `obsm`.
     color
         A column of `obs`, or one value for each spot: numbers, or classes (text, categories, yes or no). Colors of classes are those of
-        `uns["<column>_colors"]` where scanpy has put them.
+        `uns["<column>_colors"]` if scanpy has written them.
     basis
         A key of `obsm`, with or without its "X_".
     ax
         Where to draw, by default in a new figure.
     image
-        Whether to draw the histology image behind the spots, where there is one.
+        Whether to draw the histology image behind the spots, if there is one.
     size
-        Diameter of the spots in units of the coordinates. By default the distance between neighbors in tissue.
+        The diameter of the spots in units of the coordinates, by default the distance between neighbors in tissue.
     title
         By default the name of the column.
     scale
-        Colors of numbers, by default from the smallest to the largest.
+        The colors of numbers, by default from the smallest to the largest.
     library_id
-        Which image of `uns["spatial"]`; without it there is an image if there is one only.
+        Which image of `uns["spatial"]`; by default the only one, and none if there are several.
 
     Returns
     -------
@@ -213,7 +109,7 @@ def draw_spots(
     size: float | None = None,
     scale: ColorScale | None = None,
 ) -> None:
-    """The spots alone, without a legend or color bar."""
+    """Draw the spots alone, without a legend or color bar."""
     places = places_of(adata, basis)
     diameter = _diameter(places, basis) if size is None else size
     prepare(ax, places, diameter, basis, picture)
@@ -228,7 +124,7 @@ def draw_spots(
 
 
 def add_key(ax: Axes, values: Classes | Array) -> None:
-    """What the colors stand for, to the right of the panel."""
+    """Add what the colors stand for, to the right of the panel."""
     if isinstance(values, Classes):
         add_class_legend(ax, values)
     elif not np.isnan(values).all():
@@ -237,7 +133,7 @@ def add_key(ax: Axes, values: Classes | Array) -> None:
 
 
 def key_width(values: Classes | Array) -> float:
-    """Room that the legend or color bar needs, in inches: panels of equal scales cannot shrink in one direction to make some."""
+    """Return the width of the legend or color bar, in inches: panels with equal scales cannot shrink in one direction for it."""
     if not isinstance(values, Classes):
         return BAR_WIDTH
     names = [*(name for name, _ in values.occurring), UNLABELED_NAME]
@@ -245,19 +141,19 @@ def key_width(values: Classes | Array) -> float:
 
 
 def new_panel(places: Array, room: float) -> Axes:
-    """A panel of the shape of the plane in a new figure, with some room to its right."""
+    """Return a panel of the shape of the plane in a new figure, with some room to its right."""
     figure = new_figure(PANEL + room, PANEL * height_over_width(places) + TITLE_HEIGHT)
     return figure.add_subplot()
 
 
 def height_over_width(places: Array) -> float:
-    """Within what a page can take."""
+    """Return the shape of the plane, within what fits on a page."""
     width, height = np.maximum(np.ptp(places, axis=0), 1e-12)
     return float(np.clip(height / width, 0.4, 2.0))
 
 
 def add_class_legend(ax: Axes, classes: Classes) -> None:
-    """The classes that occur, in columns of at most fourteen."""
+    """Add a legend of the classes that occur, in columns of at most fourteen."""
     from matplotlib.lines import Line2D
 
     shown = classes.occurring + ([(UNLABELED_NAME, UNLABELED_COLOR)] if (classes.codes < 0).any() else [])
@@ -275,17 +171,17 @@ def add_class_legend(ax: Axes, classes: Classes) -> None:
 
 
 def prepare(ax: Axes, places: Array, diameter: float, basis: str, picture: Picture | None = None) -> None:
-    """An empty panel with equal scales on both axes: around the spots, on the image, y downwards in tissue."""
+    """Prepare an empty panel around the spots with equal scales on both axes, on the image, y downwards in tissue."""
     (left, low), (right, high) = places.min(axis=0) - diameter, places.max(axis=0) + diameter
     if picture is not None and basis == TISSUE:
         ax.imshow(picture.pixels, extent=picture.extent, aspect="equal", interpolation="bilinear")
     ax.set(xlim=(left, right), ylim=(high, low) if basis == TISSUE else (low, high), aspect="equal", xticks=[], yticks=[])
-    ax.set_anchor("W")  # what equal scales leave over is to the right, where the legend is
+    ax.set_anchor("W")  # empty space is to the right, where the legend is
     ax.spines[:].set_color("#cccccc")
 
 
 def add_circles(ax: Axes, places: Array, diameter: float, style: Mapping[str, Any]) -> None:
-    """Circles whose diameter is in units of the coordinates, so that they meet whatever the size of the figure."""
+    """Add circles whose diameter is in units of the coordinates, so that neighbors touch at any size of the figure."""
     from matplotlib.collections import EllipseCollection
 
     sizes = np.full(len(places), diameter)
@@ -295,7 +191,7 @@ def add_circles(ax: Axes, places: Array, diameter: float, style: Mapping[str, An
 
 
 def axis_name(basis: str) -> str:
-    """What people call a plane."""
+    """Return the usual name of a plane."""
     return AXIS_NAMES.get(basis.removeprefix("X_"), basis.removeprefix("X_"))
 
 
@@ -304,3 +200,105 @@ def _diameter(places: Array, basis: str) -> float:
         return spacing(places)
     area = np.prod(np.maximum(np.ptp(places, axis=0), 1e-12))
     return float(FILL * np.sqrt(area / len(places)))
+
+
+class Classes(NamedTuple):
+    """The class of each spot."""
+
+    names: list[str]
+    codes: NDArray[np.intp]
+    """−1 for none. [n]"""
+    colors: list[Any]
+    """One for each name."""
+
+    @property
+    def occurring(self) -> list[tuple[str, Any]]:
+        """Names and colors of the classes that some spot has."""
+        return [(name, color) for k, (name, color) in enumerate(zip(self.names, self.colors, strict=True)) if (self.codes == k).any()]
+
+
+def places_of(adata: Any, basis: str) -> Array:
+    """Return the first two columns of a field of `obsm`. [n, 2]"""
+    check_anndata(adata)
+    name = basis.removeprefix("X_")
+    found = [key for key in (basis, name, f"X_{name}") if key in adata.obsm]
+    if not found:
+        advice = FIRST_CALL.get(name, "name a field of obsm")
+        raise ValueError(f"There is no obsm[{basis!r}] to draw the spots in; obsm has {listed(adata.obsm)}: {advice}.")
+    places = np.asarray(adata.obsm[found[0]], dtype=np.float64)
+    if places.ndim != 2 or places.shape[1] < 2 or not np.isfinite(places[:, :2]).all():
+        raise ValueError(f"obsm[{found[0]!r}] must be two finite coordinates for each spot, got shape {places.shape}.")
+    return places[:, :2]
+
+
+def find_picture(adata: Any, library_id: str | None = None) -> Picture | None:
+    """Return the image of `uns["spatial"]`, where scanpy keeps it: the finest with a known scale, or None."""
+    check_anndata(adata)
+    libraries = adata.uns.get(TISSUE, {})
+    if library_id is not None and library_id not in libraries:
+        raise ValueError(f'library_id={library_id!r} is not in uns["spatial"], which has {listed(libraries)}.')
+    if library_id is None and len(libraries) != 1:
+        return None
+    chosen = next(iter(libraries)) if library_id is None else library_id
+    return picture_of(libraries, chosen, "hires") or picture_of(libraries, chosen, "lowres")
+
+
+def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:
+    """Return the classes or numbers of a column of `obs`, or of what was given for each spot."""
+    check_anndata(adata)
+    pandas = need("pandas")
+    if isinstance(color, str):
+        if color not in adata.obs:
+            raise ValueError(f"color={color!r} is no column of obs; the columns are {listed(adata.obs.columns)}.")
+        values = adata.obs[color]
+    else:
+        values = pandas.Series(color) if not hasattr(color, "dtype") or np.ndim(color) == 1 else pandas.Series(np.ravel(color))
+    if len(values) != adata.n_obs:
+        raise ValueError(f"There are {adata.n_obs} spots and {len(values)} values: pass one for each spot, or the name of a column of obs.")
+    kind = pandas.api.types
+    if kind.is_numeric_dtype(values.dtype) and not kind.is_bool_dtype(values.dtype):
+        return np.asarray(values, dtype=np.float64)
+    return classes_of(values, adata.uns.get(f"{color}_colors") if isinstance(color, str) else None)
+
+
+def labels_of(adata: Any, label_key: str) -> Classes:
+    """Return the classes of labels, which may be numbers."""
+    labels = column(adata.obs, label_key, "label_key", "obs").astype("category").cat
+    colors, categories = adata.uns.get(f"{label_key}_colors"), list(labels.categories)
+    missing = [name for name in categories if str(name) in NO_CLASS]
+    if colors is not None and len(colors) >= len(categories):
+        colors = [color for name, color in zip(categories, colors, strict=False) if name not in missing]
+    return classes_of(labels.remove_categories(missing), colors)
+
+
+def dominant_types(adata: Any, key: str, proba: Any) -> Classes:
+    """Return the likeliest type of each spot. Types without a labeled spot have no column in `proba`, but keep their color."""
+    name = f"{key}_label"
+    every = list(adata.obs[name].cat.categories) if name in adata.obs and hasattr(adata.obs[name], "cat") else []
+    every += [type_name for type_name in proba.columns if type_name not in every]
+    likeliest = proba.columns[proba.to_numpy().argmax(axis=1)]
+    return classes_of(likeliest.to_series().astype(need("pandas").CategoricalDtype(every)), adata.uns.get(f"{name}_colors"))
+
+
+def classes_of(values: Any, colors: Any = None) -> Classes:
+    """Return the classes of a pandas Series, with the colors given or, if these are too few, with default colors.
+
+    Default colors follow the alphabetical order of all categories, with those that no spot has, so that a class looks the same in a column
+    with another order of classes, or with fewer of them.
+    """
+    categories = values.astype("category").cat
+    names = [str(name) for name in categories.categories]
+    if colors is None or len(colors) < len(names):
+        colors = [color for _, color in sorted(zip(np.argsort(names, kind="stable"), class_colors(len(names)), strict=True))]
+    return Classes(names, categories.codes.to_numpy().astype(np.intp), list(colors[: len(names)]))
+
+
+def class_colors(n: int) -> list[Any]:
+    """Return colors that can be told apart: Okabe and Ito's if there are enough, else matplotlib's twenty, else a rainbow."""
+    from matplotlib import colormaps
+
+    if n <= len(COLORS):
+        return list(COLORS[:n])
+    if n <= 20:
+        return [colormaps["tab20"](k) for k in range(n)]
+    return [colormaps["turbo"](k / (n - 1)) for k in range(n)]

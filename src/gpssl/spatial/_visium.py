@@ -1,4 +1,4 @@
-"""Visium sections: the output folders of Space Ranger."""
+"""Read Visium sections from the output folders of Space Ranger."""
 
 from __future__ import annotations
 
@@ -20,113 +20,15 @@ from numpy.typing import NDArray
 from ._fields import need
 from ._images import image_features, read_image
 
-
-def existing_folder(folder: str | Path) -> Path:
-    """The folder, or a sentence."""
-    path = Path(folder).expanduser()
-    if not path.is_dir():
-        raise FileNotFoundError(f"{path} is {'a file, no' if path.is_file() else 'no'} folder: give the one that the counts are in.")
-    return path
-
-
-def first_file(folders: Iterable[Path], names: Iterable[str]) -> Path | None:
-    """The first of these files that is there, compressed or not: all names in the first folder, then in the next."""
-    endings = [f"{name}{ending}" for name in names for ending in ("", ".gz")]
-    return next((folder / name for folder in folders for name in endings if (folder / name).is_file()), None)
-
-
-@contextmanager
-def readable(path: Path, what: str) -> Iterator[None]:
-    """Within it, whatever a file that is not what its name says leads to becomes a sentence."""
-    try:
-        yield
-    except (ValueError, OSError, EOFError, KeyError, TypeError, zlib.error, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read as {what} ({error}). Restore the file.") from error
-
-
-def with_position(spots: Any, positions: Any, source: str) -> NDArray[np.bool_]:
-    """Whether each spot of the counts is among those of which the position is known; a sentence if none is. [n]"""
-    known = np.asarray(spots.isin(positions), dtype=bool)
-    if not known.any():
-        mine, theirs = (next(iter(names), "none") for names in (spots, positions))
-        raise ValueError(f"Counts and {source} share no spots: counts have {mine}, positions have {theirs}. Are they of one section?")
-    return known
-
-
 MATRIX = "matrix.mtx"
 
 GENE_EXPRESSION = "Gene Expression"
-"""What was counted, beside antibodies and the like."""
-
-
-def read_counts(path: Path) -> Any:
-    """Spots by genes, from an .h5 file, a matrix.mtx or the folder with one; float32 by rows, names of genes unique.
-
-    `var["gene_ids"]` has the names under which the file lists the genes, of which several can share a symbol.
-    """
-    matrix = first_file([path], [MATRIX]) if path.is_dir() else path
-    if matrix is None:
-        raise FileNotFoundError(f"{path} has no {MATRIX}, compressed or not.")
-    adata = _read_h5(matrix) if matrix.suffix == ".h5" else _read_mtx(matrix)
-    adata.X = scipy.sparse.csr_matrix(adata.X, dtype=np.float32)
-    adata.var_names_make_unique()
-    return adata
-
-
-def _read_h5(path: Path) -> Any:
-    scanpy = need("scanpy")
-    with _shared_symbols():
-        try:
-            return scanpy.read_10x_h5(path)
-        except Exception as error:  # what scanpy raises for a file without the fields has no class of its own
-            raise ValueError(f"{path} cannot be read as counts of 10x Genomics' format ({error}). Restore the file.") from error
-
-
-def _read_mtx(path: Path) -> Any:
-    """Genes by spots in path; their names beside it, in files whose names begin as its does."""
-    prefix = path.name[: path.name.index(MATRIX)]
-    barcodes = _read_names(path, [f"{prefix}barcodes.tsv"])[0]
-    genes = _read_names(path, [f"{prefix}features.tsv", f"{prefix}genes.tsv"])
-    with readable(path, "a matrix"):
-        counts = scipy.sparse.csr_matrix(scipy.io.mmread(path).T, dtype=np.float32)
-    if counts.shape != (len(barcodes), len(genes)):
-        raise ValueError(
-            f"{path} has {counts.shape[1]} genes and {counts.shape[0]} spots; the names beside it are {len(genes)} and {len(barcodes)}. "
-            "Restore the files."
-        )
-    # One column has symbols; two have an identifier and a symbol; a third one says what was counted.
-    if genes.shape[1] > 2:
-        expressed = (genes[2] == GENE_EXPRESSION).to_numpy()
-        counts, genes = counts[:, expressed], genes[expressed]
-    pandas = need("pandas")
-    symbols = pandas.Index(genes[min(1, genes.shape[1] - 1)].to_numpy(), name=None)
-    var = pandas.DataFrame({"gene_ids": genes[0].to_numpy()}, index=symbols)
-    with _shared_symbols():
-        return need("anndata").AnnData(counts, obs=pandas.DataFrame(index=barcodes.to_numpy()), var=var)
-
-
-def _read_names(beside: Path, names: list[str]) -> Any:
-    """A table of text without header."""
-    path = first_file([beside.parent], names)
-    if path is None:
-        raise FileNotFoundError(f"{beside.parent} has {beside.name}, but no {' or '.join(names)}, compressed or not.")
-    with readable(path, "a list of names"):
-        # A gene may well be called NA.
-        return need("pandas").read_csv(path, sep="\t", header=None, dtype=str, keep_default_na=False)
-
-
-@contextmanager
-def _shared_symbols() -> Iterator[None]:
-    """Within it, no word of symbols that several genes share: `read_counts` numbers them."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Variable names are not unique")
-        yield
-
+"""What 10x Genomics call counts of genes, in contrast to those of antibodies and others."""
 
 FILTERED = "filtered_feature_bc_matrix"
 
 COUNTS = (f"{FILTERED}.h5", FILTERED, MATRIX, f"{MATRIX}.gz")
-"""How the names of counts end, the best choice first; the second is a folder."""
+"""Endings of the names of files and folders with counts, the best choice first; the second is a folder."""
 
 POSITIONS = ("tissue_positions.csv", "tissue_positions_list.csv", "tissue_positions.parquet")
 
@@ -141,23 +43,23 @@ def read_visium(
     library_id: str | None = None,
     texture: bool = False,
 ) -> Any:
-    """A section as Space Ranger writes it, or as GEO has it: the spots under the tissue.
+    """Read the spots under the tissue of a section, from the files of Space Ranger or those that GEO has.
 
     Counts are `filtered_feature_bc_matrix.h5`, else the folder `filtered_feature_bc_matrix`, else `matrix.mtx` with its names beside it.
     The positions of spots (`tissue_positions.csv`, `tissue_positions_list.csv` or `tissue_positions.parquet`), `scalefactors_json.json` and
-    the images `tissue_hires_image.png` and `tissue_lowres_image.png` are in `spatial`, or beside the counts; scale factors and images may
-    be missing. Files of text and images may be compressed with gzip.
+    the images `tissue_hires_image.png` and `tissue_lowres_image.png` are in the folder `spatial`, or beside the counts; scale factors and
+    images may be missing. Text files and images may be compressed with gzip.
 
     Parameters
     ----------
     folder
-        Of one section (`outs`, or the folder that has it), or of several whose files begin with different prefixes.
+        The folder of one section (`outs`, or the folder that has it), or of several whose files have different prefixes.
     counts
-        Another file or folder of counts, by its place in the folder, such as "raw_feature_bc_matrix.h5".
+        Another file or folder of counts, by its path in the folder, such as "raw_feature_bc_matrix.h5".
     prefix
-        How the names of the section's files begin, such as "GSM6433617_396A_". Needed only where the folder has several.
+        The prefix of the names of the section's files, such as "GSM6433617_396A_". Needed only if the folder has several sections.
     library_id
-        Name of the section in `uns["spatial"]`; by default the prefix, else the folder's name.
+        The name of the section in `uns["spatial"]`; by default the prefix, else the folder's name.
     texture
         Whether `obsm["image"]` also has the standard deviation of each color.
 
@@ -169,7 +71,7 @@ def read_visium(
         - `obs["in_tissue"]`, `obs["array_row"]`, `obs["array_col"]`.
         - `obsm["spatial"]`: x to the right and y down, in pixels of the full image. [n, 2]
         - `uns["spatial"][library_id]`: "images" and "scalefactors".
-        - `obsm["image"]`: colors under the spots, from `image_features`, where there is an image and its scale factor.
+        - `obsm["image"]`: colors under the spots, from `image_features`, if there is an image and its scale factor.
     """
     place = existing_folder(folder)
     if counts is None:
@@ -183,7 +85,7 @@ def read_visium(
 
 
 def _find_counts(folder: Path, prefix: str) -> tuple[Path, str, Path]:
-    """The folder of the section, what its files begin with, and its counts."""
+    """Return the folder of the section, the prefix of its files, and its counts."""
     found: dict[str, Path] = {}
     for place in (folder, folder / "outs"):
         for ending in COUNTS:
@@ -198,19 +100,17 @@ def _find_counts(folder: Path, prefix: str) -> tuple[Path, str, Path]:
             return place, choice, found[choice]
     if prefix or len(found) > 1:
         there = ", ".join(repr(name) for name in found)
-        raise ValueError(
-            f"Which section of {place}? Files begin with {there}: give one of them as prefix{f', not {prefix!r}' if prefix else ''}."
-        )
+        raise ValueError(f"{place} has the sections {there}: give one of these prefixes{f', not {prefix!r}' if prefix else ''}.")
     ((only, path),) = found.items()
     return place, only, path
 
 
 def _assemble(adata: Any, folders: Sequence[Path], prefix: str, library_id: str, *, texture: bool) -> Any:
-    """Counts, with what the folders know of the spots."""
+    """Add positions, images and colors of the spots, found in these folders, to the counts."""
     path = first_file(folders, [f"{prefix}{name}" for name in POSITIONS])
     if path is None:
         raise FileNotFoundError(f"{folders[0]} has no positions of spots: {prefix}{' or '.join(POSITIONS)} is expected.")
-    adata = _placed(adata, _read_positions(path), path)
+    adata = _place_spots(adata, _read_positions(path), path)
     factors = first_file(folders, [f"{prefix}scalefactors_json.json"])
     scale = {} if factors is None else _read_scale_factors(factors)
     files = {name: first_file(folders, [f"{prefix}tissue_{name}_image.png"]) for name in ("hires", "lowres")}
@@ -229,7 +129,7 @@ def _assemble(adata: Any, folders: Sequence[Path], prefix: str, library_id: str,
 
 
 def _read_positions(path: Path) -> Any:
-    """The table of spots, by barcode."""
+    """Read the table of spots, by barcode."""
     pandas = need("pandas")
     if ".parquet" in path.suffixes:
         table = pandas.read_parquet(path)
@@ -250,8 +150,8 @@ def _read_positions(path: Path) -> Any:
         return table.astype(np.float64)
 
 
-def _placed(adata: Any, positions: Any, path: Path) -> Any:
-    """The spots under the tissue, at their positions."""
+def _place_spots(adata: Any, positions: Any, path: Path) -> Any:
+    """Return the spots under the tissue, with their positions."""
     known = with_position(adata.obs_names, positions.index, str(path))
     if not known.all():
         warnings.warn(f"{(~known).sum()} of {len(known)} spots have no position in {path} and are left out.", UserWarning, stacklevel=4)
@@ -273,3 +173,99 @@ def _read_scale_factors(path: Path) -> dict[str, float]:
 
 def _bytes(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+def read_counts(path: Path) -> Any:
+    """Read spots by genes from an .h5 file, a matrix.mtx or the folder with one, as float32 by rows with unique names of genes.
+
+    `var["gene_ids"]` has the identifiers of the genes in the file, because several genes can share a symbol.
+    """
+    matrix = first_file([path], [MATRIX]) if path.is_dir() else path
+    if matrix is None:
+        raise FileNotFoundError(f"{path} has no {MATRIX}, compressed or not.")
+    adata = _read_h5(matrix) if matrix.suffix == ".h5" else _read_mtx(matrix)
+    adata.X = scipy.sparse.csr_matrix(adata.X, dtype=np.float32)
+    adata.var_names_make_unique()
+    return adata
+
+
+def _read_h5(path: Path) -> Any:
+    scanpy = need("scanpy")
+    with _ignore_shared_symbols():
+        try:
+            return scanpy.read_10x_h5(path)
+        except Exception as error:  # scanpy raises errors of many classes
+            raise ValueError(f"{path} cannot be read as counts of 10x Genomics' format ({error}). Restore the file.") from error
+
+
+def _read_mtx(path: Path) -> Any:
+    """Read genes by spots from a matrix, and their names from the files beside it with the same prefix."""
+    prefix = path.name[: path.name.index(MATRIX)]
+    barcodes = _read_names(path, [f"{prefix}barcodes.tsv"])[0]
+    genes = _read_names(path, [f"{prefix}features.tsv", f"{prefix}genes.tsv"])
+    with readable(path, "a matrix"):
+        counts = scipy.sparse.csr_matrix(scipy.io.mmread(path).T, dtype=np.float32)
+    if counts.shape != (len(barcodes), len(genes)):
+        raise ValueError(
+            f"{path} has {counts.shape[1]} genes and {counts.shape[0]} spots; the names beside it are {len(genes)} and {len(barcodes)}. "
+            "Restore the files."
+        )
+    # One column: symbols. Two: identifiers and symbols. A third one says what was counted.
+    if genes.shape[1] > 2:
+        expressed = (genes[2] == GENE_EXPRESSION).to_numpy()
+        counts, genes = counts[:, expressed], genes[expressed]
+    pandas = need("pandas")
+    symbols = pandas.Index(genes[min(1, genes.shape[1] - 1)].to_numpy(), name=None)
+    var = pandas.DataFrame({"gene_ids": genes[0].to_numpy()}, index=symbols)
+    with _ignore_shared_symbols():
+        return need("anndata").AnnData(counts, obs=pandas.DataFrame(index=barcodes.to_numpy()), var=var)
+
+
+def _read_names(beside: Path, names: list[str]) -> Any:
+    """Read a table of text without a header."""
+    path = first_file([beside.parent], names)
+    if path is None:
+        raise FileNotFoundError(f"{beside.parent} has {beside.name}, but no {' or '.join(names)}, compressed or not.")
+    with readable(path, "a list of names"):
+        # A gene may be called NA.
+        return need("pandas").read_csv(path, sep="\t", header=None, dtype=str, keep_default_na=False)
+
+
+@contextmanager
+def _ignore_shared_symbols() -> Iterator[None]:
+    """Ignore the warning that several genes share a symbol: `read_counts` numbers them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Variable names are not unique")
+        yield
+
+
+def existing_folder(folder: str | Path) -> Path:
+    """Return the path of a folder. Raise FileNotFoundError unless it exists."""
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise FileNotFoundError(f"{path} is {'a file, no' if path.is_file() else 'no'} folder: give the folder that has the counts.")
+    return path
+
+
+def first_file(folders: Iterable[Path], names: Iterable[str]) -> Path | None:
+    """Return the first of these files that exists, compressed or not: all names in the first folder, then in the next."""
+    endings = [f"{name}{ending}" for name in names for ending in ("", ".gz")]
+    return next((folder / name for folder in folders for name in endings if (folder / name).is_file()), None)
+
+
+@contextmanager
+def readable(path: Path, what: str) -> Iterator[None]:
+    """Turn every error in this context that a broken file can cause into a ValueError that names the file."""
+    try:
+        yield
+    except (ValueError, OSError, EOFError, KeyError, TypeError, zlib.error, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} cannot be read as {what} ({error}). Restore the file.") from error
+
+
+def with_position(spots: Any, positions: Any, source: str) -> NDArray[np.bool_]:
+    """Return whether the position of each spot of the counts is known. Raise ValueError if none is. [n]"""
+    known = np.asarray(spots.isin(positions), dtype=bool)
+    if not known.any():
+        mine, theirs = (next(iter(names), "none") for names in (spots, positions))
+        raise ValueError(f"Counts and {source} share no spots: counts have {mine}, positions have {theirs}. Are they of one section?")
+    return known
