@@ -19,11 +19,10 @@ from gpssl.comparison._rivals import COLUMNS, FULL, MEAN, PRIOR, RIVALS, Candida
 from gpssl.comparison._splits import at_most, divide
 from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._statistics import Estimate, corrected_p_value, holm
-from gpssl.workflows._choices import Settings
 from gpssl.workflows._subject import Subject, open_subject
 from people import two_groups, written
 
-FEW = Settings(n_draws=5, max_inducing=64)
+FEW: dict[str, Any] = {"n_draws": 5, "max_inducing": 64}
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +32,7 @@ def without_networks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compared(table: Path, target: str = "kind", *, n_splits: int = 2, **options: Any) -> Comparison:
-    return compare(open_subject(table, target=target, **options), FEW, n_splits)
+    return compare(table, target, n_splits=n_splits, **FEW, **options)
 
 
 # How it is shown
@@ -91,6 +90,19 @@ def test_few_splits_are_noted(tmp_path: Path) -> None:
     table = written(two_groups(50, 30), tmp_path / "things.csv")
     assert any(note.startswith("2 splits decide little") for note in compared(table).notes)
     assert not any("decide little" in note for note in compared(table, n_splits=10).notes)
+
+
+@pytest.mark.parametrize(("n_splits", "max_rows"), [(1, 3000), (2, 19)])
+def test_a_comparison_needs_splits_and_rows(n_splits: int, max_rows: int) -> None:
+    with pytest.raises(ValueError, match=r"n_splits|max_rows"):
+        compare(two_groups(50, 30), "kind", n_splits=n_splits, max_rows=max_rows)
+
+
+def test_frames_files_and_opened_tables_are_compared_alike(tmp_path: Path) -> None:
+    frame = two_groups(50, 30)
+    table = written(frame, tmp_path / "things.csv")
+    scores = [compare(one, "kind", n_splits=2, **FEW).scores for one in (frame, table, open_subject(table, target="kind"))]
+    assert scores[0] == scores[1] == scores[2]
 
 
 # Who sees which rows
@@ -194,7 +206,7 @@ def test_each_kind_of_subject_has_its_dimensions(kind: Any, n_components: int, t
     monkeypatch.setitem(RIVALS, PRIOR, _cannot)
     subject = subject_of(50, 30, tmp_path / "things.csv")
     subject.kind = kind
-    assert compare(subject, FEW, 2).left_out == {PRIOR: f"It cannot be made in {n_components} dimensions."}
+    assert compare(subject, "kind", n_splits=2, **FEW).left_out == {PRIOR: f"It cannot be made in {n_components} dimensions."}
 
 
 def test_mean_and_draws_are_of_the_same_functions() -> None:

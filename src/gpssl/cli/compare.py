@@ -43,14 +43,23 @@ def compare(
     penalty. Methods with several settings choose by a fifth of the labels that they train on.
     """
     with progress_bars():
-        from ..comparison._compare import compare as run
-        from ..workflows._choices import Settings
-        from ..workflows._subject import open_subject
+        from ..comparison import compare as run
 
-        settings = Settings(components, alike, "auto", draws, max_inducing, seed)
-        kind = take.target_kind_of(numeric)
-        subject = open_subject(table, target=target, target_kind=kind, group=group, keep=keep or (), ignore=ignore or ())
-        result = run(subject, settings, splits, max_rows)
+        result = run(
+            table,
+            target,
+            n_splits=splits,
+            max_rows=max_rows,
+            n_components=components,
+            alike=alike,
+            n_draws=draws,
+            max_inducing=max_inducing,
+            target_kind=take.target_kind_of(numeric),
+            group=group,
+            keep=keep or (),
+            ignore=ignore or (),
+            random_state=seed,
+        )
     show_compared(result, as_json)
 
 

@@ -1,11 +1,12 @@
-"""`gpssl compare`: the paper's comparison on a person's own table, and what to make of it."""
+"""The paper's comparison on a person's own table: which method is best there, and whether the labels can tell."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,41 +14,40 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime.progress import Progress
-from ..data._labels import Target
+from .._validation import check_number
+from ..data._labels import Target, TargetKind
 from ..evaluation._expectation import check_labels
 from ..evaluation._held_out import Labeled
 from ..evaluation._scores import probabilities_of, score_classification, score_regression
 from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
-from ..workflows._choices import RESIDUAL_TOLERANCE, Settings
-from ..workflows._subject import Subject
+from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_DRAWS, N_SPLITS, RESIDUAL_TOLERANCE, Alike, Kind, Settings
+from ..workflows._subject import open_subject
 from ._choice import choose_or_default
 from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend
 from ._rivals import COLUMNS, FULL, RIVALS, Candidate, Contest, Grids, numbers_from
-from ._splits import MAX_ROWS, at_most, can_train, divide, split_seed
+from ._splits import at_most, can_train, divide, split_seed
 
 Array = NDArray[np.float64]
 
 TEST_SHARE = 0.3
-N_COMPONENTS = {"table": 5, "tissue": 10}
-"""As `gpssl embed` and `gpssl label` have them."""
 NEEDED = (COLUMNS, FULL)
-"""Without these there is no comparison; others that cannot be run are left out."""
+"""Without these there is no comparison; other methods that cannot be run are left out."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Of a method to GPSSL-full, over splits."""
+    """GPSSL-full minus another method, over splits."""
 
     mean: float
     error: float
     """Standard error, corrected for the rows that splits share."""
     p_value: float
-    """Of the corrected resampled t-test, with Holm's correction over the methods; of the two scores that decide, over both."""
+    """From the corrected resampled t-test, with Holm's correction over the methods; the two scores that decide are corrected together."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `gpssl compare` has found."""
+    """What `compare` has found."""
 
     target: str
     kind: str
@@ -55,9 +55,9 @@ class Comparison:
     n_labeled: int
     n_splits: int
     scores: dict[str, dict[str, Estimate]]
-    """By method and score, over splits."""
+    """Means and standard errors over splits, by method and score."""
     differences: dict[str, dict[str, Difference]]
-    """By method and score: GPSSL-full minus the method."""
+    """GPSSL-full minus the method, by method and score."""
     settings: dict[str, dict[str, int]]
     """How often each setting was chosen, by method."""
     left_out: dict[str, str]
@@ -72,27 +72,72 @@ class _Split(NamedTuple):
     seed: int
 
 
-def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int = MAX_ROWS) -> Comparison:
-    """All methods on the same random splits of the labels; every row trains the representations, without its label."""
-    target = subject.target()
-    check_labels(target, subject.name, subject.notes)
+def compare(
+    table: Any,
+    target: str,
+    *,
+    n_splits: int = N_SPLITS,
+    max_rows: int = MAX_ROWS,
+    n_components: int | None = None,
+    alike: Literal["columns", "neighbors"] | Alike = Alike.COLUMNS,
+    n_draws: int = N_DRAWS,
+    max_inducing: int = MAX_INDUCING,
+    target_kind: TargetKind | None = None,
+    group: str | None = None,
+    keep: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    random_state: int = 0,
+) -> Comparison:
+    """Compare GPSSL with the paper's other methods on the labels of a table, as `gpssl compare` does.
+
+    Every row trains the representations, without its label. On each random split of the labels, 70 % to learn from and 30 % to judge by,
+    all methods have the same heads; methods with several settings choose by a fifth of the labels that they train on.
+
+    Parameters
+    ----------
+    table
+        A path, a pandas data frame or AnnData, as for `gpssl.embed`.
+    target
+        The column to predict; cells without a label are empty.
+    n_splits
+        Random splits of the labels. With fewer than ten, hardly any difference is significant.
+    max_rows
+        Rows that are used of larger tables: kernel PCA needs a matrix of rows by rows.
+    n_components, alike, n_draws, max_inducing, target_kind, group, keep, ignore, random_state
+        As for `gpssl.label`. Rows of the same `group` are never on both sides of a split.
+
+    Examples
+    --------
+    >>> import gpssl
+    >>> from sklearn.datasets import load_wine
+    >>> wines = load_wine(as_frame=True).frame
+    >>> wines.loc[wines.index % 3 > 0, "target"] = None
+    >>> result = gpssl.compare(wines, "target", n_splits=2, n_draws=5)
+    >>> result.n_labeled, result.n_splits, "GPSSL-full" in result.scores
+    (60, 2, True)
+    """
+    check_number("n_splits", n_splits, Integral, at_least=2)
+    check_number("max_rows", max_rows, Integral, at_least=20)
+    settings = Settings(n_components, Alike(alike), "auto", n_draws, max_inducing, random_state)
+    subject = open_subject(table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore)
+    labels = subject.target()
+    numeric = labels.kind == "number"
     with subject.noting():
+        check_labels(labels, subject.name, subject.notes)
         kernel = subject.kernel(settings)
-        rows, labeled = at_most(subject, subject.labeled(), max_rows, settings.seed)
-        of_kind = replace(settings, n_components=settings.n_components or N_COMPONENTS[subject.kind])
-        splits = _splits(labeled, target, n_splits, settings.seed)
-        candidates, left_out = _candidates(contest_on(rows, kernel, of_kind, regression=target.kind == "number"))
-        records = _run(candidates, labeled, target, splits, left_out)
+        rows, labeled = at_most(subject, subject.labeled(), max_rows, random_state)
+        splits = _splits(labeled, n_splits, random_state, numeric=numeric)
+        candidates, left_out = _candidates(contest_on(rows, kernel, settings, subject.kind, regression=numeric))
+        records = _run(candidates, labeled, labels, splits, left_out)
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
-    numeric = target.kind == "number"
     ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
     differences = differences_from(scores, ratio, deciding_scores(numeric=numeric))
     if n_splits < FEW_SPLITS:
         subject.notes.append(f"{n_splits} splits decide little: with fewer than {FEW_SPLITS}, hardly any difference is significant.")
     return Comparison(
-        target=target.name,
-        kind=target.kind,
+        target=labels.name,
+        kind=labels.kind,
         n_rows=len(rows),
         n_labeled=len(labeled.y),
         n_splits=n_splits,
@@ -105,13 +150,13 @@ def compare(subject: Subject, settings: Settings, n_splits: int, max_rows: int =
     )
 
 
-def contest_on(rows: Any, kernel: Kernel, settings: Settings, *, regression: bool) -> Contest:
+def contest_on(rows: Any, kernel: Kernel, settings: Settings, kind: Kind, *, regression: bool) -> Contest:
     """Return what all methods are given on a person's table: mixed columns, gaps and all."""
     return Contest(
         rows,
         [({}, kernel)],
         grids=Grids(n_draws=settings.n_draws),
-        n_components=settings.n_components or N_COMPONENTS["table"],
+        n_components=settings.n_components_for(kind),
         residual_tolerance=RESIDUAL_TOLERANCE,
         max_inducing=settings.max_inducing,
         regression=regression,
@@ -121,7 +166,7 @@ def contest_on(rows: Any, kernel: Kernel, settings: Settings, *, regression: boo
 
 
 def _candidates(contest: Contest) -> tuple[dict[str, list[Candidate]], dict[str, str]]:
-    """Representations of all rows, by each method; and which could not be had."""
+    """Return the candidates of each method, and the methods that could not be fitted with the reason."""
     found: dict[str, list[Candidate]] = {}
     left_out: dict[str, str] = {}
     progress = Progress("representations", len(RIVALS), unit="methods")
@@ -145,7 +190,7 @@ class _Record(NamedTuple):
 def _run(
     candidates: Mapping[str, list[Candidate]], labeled: Labeled, target: Target, splits: list[_Split], left_out: dict[str, str]
 ) -> dict[str, _Record]:
-    """All methods on all splits. Those that cannot learn from these labels are added to `left_out`, with the reason."""
+    """Train and score all methods on all splits. Those that cannot learn from these labels are added to `left_out`, with the reason."""
     records: dict[str, _Record] = {}
     progress = Progress("comparison", len(candidates) * len(splits), unit="fits")
     for method, models in candidates.items():
@@ -176,9 +221,8 @@ def _run_one(models: list[Candidate], labeled: Labeled, target: Target, splits: 
     return _Record(scores, dict(chosen.most_common()))
 
 
-def _splits(labeled: Labeled, target: Target, n_splits: int, seed: int) -> list[_Split]:
+def _splits(labeled: Labeled, n_splits: int, seed: int, *, numeric: bool) -> list[_Split]:
     seeds = [split_seed(seed, number) for number in range(n_splits)]
-    numeric = target.kind == "number"
     parts = [divide(labeled.y, labeled.groups, TEST_SHARE, np.random.default_rng(s).permutation, stratify=not numeric) for s in seeds]
     if any(len(test) == 0 or not can_train(labeled.y[training], regression=numeric) for training, test in parts):
         raise ValueError(
@@ -191,7 +235,7 @@ def _splits(labeled: Labeled, target: Target, n_splits: int, seed: int) -> list[
 def differences_from(
     scores: Mapping[str, Mapping[str, Array]], test_to_training: float, deciding: tuple[str, ...]
 ) -> dict[str, dict[str, Difference]]:
-    """GPSSL-full minus each other method, for scores that have a direction. Those that decide are one family of tests, as any may tell."""
+    """Return GPSSL-full minus each other method, for scores that have a direction. The scores that decide are one family of tests."""
     others = [method for method in scores if method != FULL]
     found: dict[str, dict[str, Difference]] = {method: {} for method in others}
     further = [(name,) for name in scores[FULL] if name in HIGHER_IS_BETTER and name not in deciding]
@@ -208,6 +252,6 @@ def _text(settings: Mapping[str, Any]) -> str:
 
 
 def ordered(comparison: Comparison, score: str) -> Iterator[str]:
-    """Methods from best to worst."""
+    """Yield the methods from best to worst."""
     sign = -1 if HIGHER_IS_BETTER.get(score, True) else 1
     yield from sorted(comparison.scores, key=lambda method: sign * comparison.scores[method][score].mean)

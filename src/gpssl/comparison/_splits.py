@@ -13,9 +13,6 @@ from ..workflows._subject import Subject
 
 Places = NDArray[np.intp]
 
-MAX_ROWS = 3000
-"""Kernel PCA needs a matrix of rows by rows."""
-
 
 def split_seed(seed: int, number: int) -> int:
     """Return the seed of the split with this number: a whole number that differs between splits and between seeds."""

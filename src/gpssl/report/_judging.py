@@ -14,14 +14,14 @@ from .._runtime.progress import Progress, percent
 from ..comparison._choice import choose_or_default
 from ..comparison._compare import contest_on
 from ..comparison._rivals import FULL, RIVALS
-from ..comparison._splits import MAX_ROWS, at_most
+from ..comparison._splits import at_most
 from ..data._labels import Target
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve, root_mean_squared_error
 from ..evaluation._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
 from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
-from ..workflows._choices import N_DRAWS, Settings
+from ..workflows._choices import MAX_ROWS, N_DRAWS, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
 from ..workflows._transform import has_heads, representation_of
@@ -153,7 +153,7 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
     found = {}
     regression = target.kind == "number"
     sampled, known = at_most(subject, labeled, MAX_ROWS, settings.seed)
-    contest = contest_on(sampled, ssl.kernel_, settings, regression=regression)
+    contest = contest_on(sampled, ssl.kernel_, settings, subject.kind, regression=regression)
     progress = Progress("compared methods", len(RIVALS) - 1, unit="methods")
     for name, candidates in RIVALS.items():
         if name == FULL:
