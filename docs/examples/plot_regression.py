@@ -23,7 +23,8 @@ regressor = MarginalizedRegressor(GPSSL(5), random_state=0).fit(X, np.where(know
 # %%
 # Targets that were not shown, with the interval that holds each with a probability of 90 %.
 
-mean, interval = regressor.predict(X[~known]), regressor.predict_interval(X[~known], coverage=0.9)
+found = regressor.predict_distribution(X[~known])
+mean, interval = found.mean, found.interval(coverage=0.9)
 print(f"{interval_coverage(y[~known], interval):.0%} of the targets lie in their interval")
 order = np.argsort(mean)
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
@@ -36,5 +37,5 @@ ax.legend(frameon=False)
 # %%
 # What the uncertainty is made of: noise and the weights of the heads, or not knowing the representation.
 
-total, head, representation = regressor.predict_uncertainty(X[~known])
+total, head, representation = found.uncertainty
 print(f"share of the representation in the variance: {(representation / total).mean():.0%}")

@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, labeled_rows
-from ._distributions import ClassDistribution, Uncertainty, class_uncertainty, join_classes, join_uncertainties
+from ._distributions import ClassDistribution, Uncertainty, class_uncertainty
 from ._heads import ClassifierClones, ClassifierHeads, fit_classifiers
 from ._logistic import BayesianLogisticRegression
 from ._marginal import Marginalized
@@ -106,7 +106,7 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
             ClassDistribution(self.classes_, proba.mean(axis=0), self._variance(Z, proba), class_uncertainty(proba))
             for Z, proba in self._evaluate(X)
         ]
-        return join_classes(parts)
+        return ClassDistribution.joined(parts)
 
     def predict_proba_draws(self, X: Any) -> Array:
         """Return each draw's probability of each class. [S, n, K]"""
@@ -135,7 +135,7 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         total H(p̄), head (1/S) Σ_s H(p_s), representation H(p̄) − (1/S) Σ_s H(p_s): the mutual information of the label and the
         representation, which more unlabeled rows can reduce.
         """
-        return join_uncertainties(class_uncertainty(proba) for _, proba in self._evaluate(X))
+        return Uncertainty.joined(class_uncertainty(proba) for _, proba in self._evaluate(X))
 
     def _evaluate(self, X: Any) -> Iterator[tuple[Array, Array]]:
         """Yield features [S, n, J] and each draw's probabilities [S, n, K] for consecutive parts of the rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple
@@ -30,6 +30,11 @@ class Uncertainty(NamedTuple):
     representation: Array
     """What is left open by not knowing the representation."""
 
+    @classmethod
+    def joined(cls, parts: Iterable[Uncertainty]) -> Uncertainty:
+        """Join the uncertainties of consecutive parts of rows."""
+        return cls(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
 
 @dataclass(frozen=True)
 class ClassDistribution:
@@ -43,6 +48,17 @@ class ClassDistribution:
     """Variance of the probability of each class; None for a single representation whose head has no posterior. [n, K]"""
     uncertainty: Uncertainty
     """Entropy of the prediction, in nats, and its two parts."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[ClassDistribution]) -> ClassDistribution:
+        """Join the distributions at consecutive parts of rows."""
+        variances = [part.proba_variance for part in parts if part.proba_variance is not None]
+        return cls(
+            parts[0].classes,
+            np.concatenate([part.proba for part in parts]),
+            np.concatenate(variances) if variances else None,
+            Uncertainty.joined(part.uncertainty for part in parts),
+        )
 
     @property
     def proba_std(self) -> Array:
@@ -71,11 +87,7 @@ class ClassDistribution:
 
 
 def class_uncertainty(proba: Array) -> Uncertainty:
-    """Split the entropy of the prediction, from each draw's probabilities [S, n, K].
-
-    total H(p̄), head (1/S) Σ_s H(p_s), representation H(p̄) − (1/S) Σ_s H(p_s): the mutual information of the label and the
-    representation, which more unlabeled rows can reduce.
-    """
+    """Split the entropy of the prediction, as `MarginalizedClassifier.predict_uncertainty` says, from probabilities [S, n, K]."""
     total = entr(proba.mean(axis=0)).sum(axis=1)
     head = entr(proba).sum(axis=2).mean(axis=0)
     return Uncertainty(total, head, np.maximum(total - head, 0.0))
@@ -103,6 +115,16 @@ class NumberDistribution:
         head, representation = (stds**2).mean(axis=0), means.var(axis=0)
         return cls(means.mean(axis=0), Uncertainty(head + representation, head, representation), means, stds)
 
+    @classmethod
+    def joined(cls, parts: Sequence[NumberDistribution]) -> NumberDistribution:
+        """Join the distributions at consecutive parts of rows."""
+        return cls(
+            np.concatenate([part.mean for part in parts]),
+            Uncertainty.joined(part.uncertainty for part in parts),
+            np.concatenate([part.draw_means for part in parts], axis=1),
+            np.concatenate([part.draw_stds for part in parts], axis=1),
+        )
+
     @property
     def std(self) -> Array:
         """Standard deviation, noise included, by the law of total variance. [n]"""
@@ -128,31 +150,3 @@ def _mixture_quantile(mean: Array, std: Array, probability: float) -> Array:
         below = ndtr((middle - mean) / std).mean(axis=0) < probability
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return (low + high) / 2
-
-
-def join_classes(parts: Iterable[ClassDistribution]) -> ClassDistribution:
-    """Join the distributions at consecutive parts of rows."""
-    parts = list(parts)
-    variances = [part.proba_variance for part in parts if part.proba_variance is not None]
-    return ClassDistribution(
-        parts[0].classes,
-        np.concatenate([part.proba for part in parts]),
-        np.concatenate(variances) if variances else None,
-        join_uncertainties(part.uncertainty for part in parts),
-    )
-
-
-def join_numbers(parts: Iterable[NumberDistribution]) -> NumberDistribution:
-    """Join the distributions at consecutive parts of rows."""
-    parts = list(parts)
-    return NumberDistribution(
-        np.concatenate([part.mean for part in parts]),
-        join_uncertainties(part.uncertainty for part in parts),
-        np.concatenate([part.draw_means for part in parts], axis=1),
-        np.concatenate([part.draw_stds for part in parts], axis=1),
-    )
-
-
-def join_uncertainties(parts: Iterable[Uncertainty]) -> Uncertainty:
-    """Join the uncertainties of consecutive parts of rows."""
-    return Uncertainty(*(np.concatenate(values) for values in zip(*parts, strict=True)))

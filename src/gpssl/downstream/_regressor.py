@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..data._labels import KnownLabels, find_targets
-from ._distributions import NumberDistribution, Uncertainty, join_numbers, join_uncertainties
+from ._distributions import NumberDistribution, Uncertainty
 from ._heads import RegressorClones, RegressorHeads, fit_regressors
 from ._linear import BayesianLinearRegression
 from ._marginal import Marginalized
@@ -94,7 +94,7 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
 
     def predict_distribution(self, X: Any) -> NumberDistribution:
         """Return means, standard deviations, intervals and the split of the uncertainty, from one evaluation of the draws."""
-        return join_numbers(self._evaluate(X))
+        return NumberDistribution.joined(list(self._evaluate(X)))
 
     def predict_draws(self, X: Any) -> tuple[Array, Array]:
         """Return each draw's mean and standard deviation, μ_s and σ_s: the components of the mixture. [S, n] each"""
@@ -111,7 +111,7 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
         """Return the variance of the target and its two parts: head (1/S) Σ_s σ_s², representation Var_s μ_s. [n] each"""
-        return join_uncertainties(part.uncertainty for part in self._evaluate(X))
+        return Uncertainty.joined(part.uncertainty for part in self._evaluate(X))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Return the ends of the central interval that holds the target with this probability: quantiles of the mixture. [n, 2]"""
