@@ -8,7 +8,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from typer.main import get_command
 
-from gpssl.cli import _app as command_line
+from gpssl.cli import app as command_line
 
 WIDTH = 100
 """Characters in a line."""

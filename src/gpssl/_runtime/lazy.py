@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
@@ -38,3 +40,13 @@ def lazy_names(
         return sorted({*vars(sys.modules[package]), *homes})
 
     return get, names
+
+
+def names_for_type_checkers(file: str) -> dict[str, str]:
+    """Return the names that a package imports from its modules under `if TYPE_CHECKING:`, and the module of each.
+
+    So a package writes its imports once, for readers, type checkers and `lazy_names`.
+    """
+    blocks = [node for node in ast.parse(Path(file).read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom) and node.level == 1]
+    return {alias.name: node.module or "" for node in imports for alias in node.names}

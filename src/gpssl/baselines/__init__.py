@@ -1,10 +1,19 @@
 """Other representations, with the interface of GPSSL, and supervised Gaussian processes with its kernel."""
 
-from ._gp_prior import GPPrior
-from ._kernel_pca import KernelPCA
-from ._scarf import SCARF
-from ._simvae import SimVAE
-from ._supervised import SupervisedGPClassifier, SupervisedGPRegressor
-from ._vicreg import VICReg
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._runtime.lazy import lazy_names, names_for_type_checkers
+
+if TYPE_CHECKING:
+    from ._gp_prior import GPPrior
+    from ._kernel_pca import KernelPCA
+    from ._scarf import SCARF
+    from ._simvae import SimVAE
+    from ._supervised import SupervisedGPClassifier, SupervisedGPRegressor
+    from ._vicreg import VICReg
 
 __all__ = ["SCARF", "GPPrior", "KernelPCA", "SimVAE", "SupervisedGPClassifier", "SupervisedGPRegressor", "VICReg"]
+
+__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))

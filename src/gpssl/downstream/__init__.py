@@ -1,12 +1,19 @@
 """From representations to predictions: classifiers and regressors marginalized over drawn functions, and heads for them."""
 
-from ._classifier import MarginalizedClassifier
-from ._distributions import ClassDistribution, NumberDistribution, Uncertainty
-from ._linear import BayesianLinearRegression
-from ._logistic import BayesianLogisticRegression
-from ._perceptron import PerceptronClassifier
-from ._regressor import MarginalizedRegressor
-from ._search import RepresentationSearch, default_grid
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._runtime.lazy import lazy_names, names_for_type_checkers
+
+if TYPE_CHECKING:
+    from ._classifier import MarginalizedClassifier
+    from ._distributions import ClassDistribution, NumberDistribution, Uncertainty
+    from ._linear import BayesianLinearRegression
+    from ._logistic import BayesianLogisticRegression
+    from ._perceptron import PerceptronClassifier
+    from ._regressor import MarginalizedRegressor
+    from ._search import RepresentationSearch, default_grid
 
 __all__ = [
     "BayesianLinearRegression",
@@ -20,3 +27,5 @@ __all__ = [
     "Uncertainty",
     "default_grid",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))

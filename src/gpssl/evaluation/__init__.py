@@ -1,42 +1,49 @@
 """How good predictions are, and how far to trust them: scores, calibration, risk and coverage, paired statistics."""
 
-from ._calibration import (
-    ReliabilityCurve,
-    brier_score,
-    continuous_ranked_probability_score,
-    expected_calibration_error,
-    interval_coverage,
-    log_density,
-    log_loss,
-    negative_log_likelihood,
-    reliability_curve,
-    root_mean_squared_error,
-)
-from ._expectation import Expectation, Promise, expect
-from ._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
-from ._scores import macro_roc_auc, probabilities_of, score_classification, score_regression
-from ._selective import (
-    Interval,
-    RiskCoverageCurve,
-    augrc,
-    augrc_scorer,
-    aurc,
-    aurc_scorer,
-    bootstrap_interval,
-    predict_or_abstain,
-    risk_controlled_threshold,
-    risk_coverage_curve,
-    risk_coverage_curve_from_losses,
-)
-from ._statistics import (
-    HIGHER_IS_BETTER,
-    Estimate,
-    average_ranks,
-    corrected_error,
-    corrected_p_value,
-    holm,
-    paired_p_value,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._runtime.lazy import lazy_names, names_for_type_checkers
+
+if TYPE_CHECKING:
+    from ._calibration import (
+        ReliabilityCurve,
+        brier_score,
+        continuous_ranked_probability_score,
+        expected_calibration_error,
+        interval_coverage,
+        log_density,
+        log_loss,
+        negative_log_likelihood,
+        reliability_curve,
+        root_mean_squared_error,
+    )
+    from ._expectation import Expectation, Promise, expect
+    from ._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
+    from ._scores import macro_roc_auc, probabilities_of, score_classification, score_regression
+    from ._selective import (
+        Interval,
+        RiskCoverageCurve,
+        augrc,
+        augrc_scorer,
+        aurc,
+        aurc_scorer,
+        bootstrap_interval,
+        predict_or_abstain,
+        risk_controlled_threshold,
+        risk_coverage_curve,
+        risk_coverage_curve_from_losses,
+    )
+    from ._statistics import (
+        HIGHER_IS_BETTER,
+        Estimate,
+        average_ranks,
+        corrected_error,
+        corrected_p_value,
+        holm,
+        paired_p_value,
+    )
 
 __all__ = [
     "HIGHER_IS_BETTER",
@@ -80,3 +87,5 @@ __all__ = [
     "score_classification",
     "score_regression",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))

@@ -1,4 +1,4 @@
-"""Objects as JSON and arrays, and back. Which objects there may be is said in `registry.py`; nothing else comes out of a file.
+"""Objects as JSON and arrays, and back. `_stored_models.py` says which objects there may be; nothing else comes out of a file.
 
 | in Python                     | in JSON                                         |
 |-------------------------------|-------------------------------------------------|
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -41,6 +41,31 @@ class Form:
     kind: type
     take_apart: Callable[[Any], dict[str, Any]]
     put_together: Callable[[dict[str, Any]], Any]
+
+
+class Forms(Mapping[str, Form]):
+    """Forms by their names in files. Each is made when it is first asked for: a model imports the classes that it consists of."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Form]], renamed: Mapping[str, str]) -> None:
+        self._makers, self._renamed = makers, renamed
+        self._made: dict[str, Form] = {}
+
+    def __getitem__(self, name: str) -> Form:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def name_of(self, kind: type) -> str | None:
+        """Return the name of a class in files: its library and its own name, or the name it had before; None where it has no form."""
+        name = f"{kind.__module__.split('.')[0]}.{kind.__name__}"
+        name = self._renamed.get(name, name)
+        return name if name in self and self[name].kind is kind else None
 
 
 def by_parameters(kind: type) -> Form:
@@ -148,9 +173,9 @@ TYPES: dict[str, type] = {kind.__name__: kind for kind in (*np.sctypeDict.values
 class Encoder:
     """From objects to JSON; arrays are collected in `arrays`."""
 
-    def __init__(self, forms: Mapping[str, Form]) -> None:
+    def __init__(self, forms: Forms) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
-        self._forms = {form.kind: (name, form) for name, form in forms.items()}
+        self._forms = forms
         self._names: dict[int, str] = {}
         self._met: dict[int, tuple[int, Any]] = {}
         self._path: list[str] = []
@@ -198,11 +223,11 @@ class Encoder:
             return {"type": value.__name__}
         if id(value) in self._met:
             return {"same": self._met[id(value)][0]}
-        if type(value) not in self._forms:
+        name = self._forms.name_of(type(value))
+        if name is None:
             raise self._refusal(_name(value))
-        name, form = self._forms[type(value)]
         try:
-            parts = form.take_apart(value)
+            parts = self._forms[name].take_apart(value)
         except ModelFileError as error:
             raise ModelFileError(f"{self._where()}: {error}") from error
         state = {part: self._within("" if part in ("parameters", "fitted") else f".{part}", content) for part, content in parts.items()}

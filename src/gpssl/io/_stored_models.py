@@ -6,6 +6,7 @@ read, or else the format gets a new number.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegres
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from .. import downstream
 from ..baselines._gp_prior import GPPrior
 from ..core._draws import FunctionDraws, KnownRows
 from ..core._features import Features
@@ -24,14 +26,13 @@ from ..downstream._heads import ClassifierClones, RegressorClones
 from ..downstream._laplace import Laplace
 from ..downstream._linear import BayesianLinearRegression, LinearHeads
 from ..downstream._logistic import BayesianLogisticRegression, LogisticHeads
-from ..downstream._perceptron import PerceptronClassifier, Perceptrons
 from ..downstream._regressor import MarginalizedRegressor
 from ..estimator import GPSSL
 from ..inference._mode import Mode, ModeReport
 from ..inference._sampling import Sampling, SamplingReport
 from ..inference._variational import OptimizationReport, Variational
 from ._archive import ModelFileError
-from ._encoding import Form, by_fields, by_fit, by_parameters, by_scikit_learn, check_names, check_shapes
+from ._encoding import Form, Forms, by_fields, by_fit, by_parameters, by_scikit_learn, check_names, check_shapes
 from ._stored_kernels import KERNELS
 
 COLUMNS = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
@@ -140,49 +141,55 @@ def _pipeline() -> Form:
     return Form(Pipeline, take_apart, put_together)
 
 
+def _perceptrons() -> Form:
+    from ..downstream._perceptron import Perceptrons
+
+    return by_fields(Perceptrons, _PERCEPTRONS)
+
+
 _KNOWN_ROWS = {"hashes": "n", "whitened": "M n", "factor": "n n", "jitter": "n", "noise": "n F"}
 _PERCEPTRONS = {"hidden_weights": "S J H", "hidden_bias": "S 1 H", "output_weights": "S H K", "output_bias": "S 1 K", "classes": "K"}
 _LINEAR_HEADS = {"center": "S J", "coefficients": "S J", "covariance": "S J J", "intercept_variance": "S", "noise_variance": "S"}
 _LAPLACE = {"center": "S J", "mode": "S C I", "mean": "S C I", "covariance": "S P P", "precision": "S"}
 
-MODELS: dict[str, Form] = {
-    "gpssl.GPSSL": Form(GPSSL, _gpssl_apart, _gpssl_together),
-    "gpssl.GPPrior": by_fit(GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS)),
-    "gpssl.MarginalizedClassifier": by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
-    "gpssl.MarginalizedRegressor": by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
-    "gpssl.Variational": by_parameters(Variational),
-    "gpssl.Sampling": by_parameters(Sampling),
-    "gpssl.Mode": by_parameters(Mode),
-    "gpssl.OptimisationReport": by_fields(OptimizationReport),
-    "gpssl.SamplingReport": by_fields(SamplingReport),
-    "gpssl.ModeReport": by_fields(ModeReport),
-    "gpssl.Features": Form(Features, _features_apart, _features_together),
-    "gpssl.Moments": by_fields(Moments, {"first": "M", "second": "M M"}),
-    "gpssl.Spectrum": by_fields(Spectrum, {"eigenvalues": "r", "basis": "M M"}),
-    "gpssl.Objective": by_fields(Objective),
-    "gpssl.Posterior": by_fields(Posterior, {"basis": "M r"}),
-    "gpssl.GaussianWeights": by_fields(GaussianWeights, {"mean": "J r", "std": "J r"}),
-    "gpssl.PointWeights": by_fields(PointWeights, {"mean": "J r"}),
-    "gpssl.DrawnWeights": by_fields(DrawnWeights, {"draws": "S J r"}),
-    "gpssl.FunctionDraws": Form(FunctionDraws, _draws_apart, _draws_together),
-    "gpssl.KnownRows": by_fields(KnownRows, _KNOWN_ROWS),
-    "gpssl.BayesianLogisticRegression": by_parameters(BayesianLogisticRegression),
-    "gpssl.BayesianLinearRegression": by_parameters(BayesianLinearRegression),
-    "gpssl.PerceptronClassifier": by_parameters(PerceptronClassifier),
-    "gpssl.LogisticHeads": by_fields(LogisticHeads, {"classes": "K", "contrasts": "K C"}),
-    "gpssl.Laplace": by_fields(Laplace, _LAPLACE),
-    "gpssl.LinearHeads": by_fields(LinearHeads, _LINEAR_HEADS),
-    "gpssl.Perceptrons": by_fields(Perceptrons, _PERCEPTRONS),
-    "gpssl.ClassifierClones": by_fields(ClassifierClones, {"classes": "K"}),
-    "gpssl.RegressorClones": by_fields(RegressorClones),
-    "numpy.RandomState": Form(np.random.RandomState, _random_state_apart, _random_state_together),
-    "sklearn.BayesianRidge": by_scikit_learn(BayesianRidge),
-    "sklearn.LinearRegression": by_scikit_learn(LinearRegression),
-    "sklearn.LogisticRegression": by_scikit_learn(LogisticRegression),
-    "sklearn.Pipeline": _pipeline(),
-    "sklearn.Ridge": by_scikit_learn(Ridge),
-    "sklearn.StandardScaler": by_scikit_learn(StandardScaler),
+MODELS: dict[str, Callable[[], Form]] = {
+    "gpssl.GPSSL": lambda: Form(GPSSL, _gpssl_apart, _gpssl_together),
+    "gpssl.GPPrior": lambda: by_fit(GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS)),
+    "gpssl.MarginalizedClassifier": lambda: by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
+    "gpssl.MarginalizedRegressor": lambda: by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
+    "gpssl.Variational": lambda: by_parameters(Variational),
+    "gpssl.Sampling": lambda: by_parameters(Sampling),
+    "gpssl.Mode": lambda: by_parameters(Mode),
+    "gpssl.OptimisationReport": lambda: by_fields(OptimizationReport),
+    "gpssl.SamplingReport": lambda: by_fields(SamplingReport),
+    "gpssl.ModeReport": lambda: by_fields(ModeReport),
+    "gpssl.Features": lambda: Form(Features, _features_apart, _features_together),
+    "gpssl.Moments": lambda: by_fields(Moments, {"first": "M", "second": "M M"}),
+    "gpssl.Spectrum": lambda: by_fields(Spectrum, {"eigenvalues": "r", "basis": "M M"}),
+    "gpssl.Objective": lambda: by_fields(Objective),
+    "gpssl.Posterior": lambda: by_fields(Posterior, {"basis": "M r"}),
+    "gpssl.GaussianWeights": lambda: by_fields(GaussianWeights, {"mean": "J r", "std": "J r"}),
+    "gpssl.PointWeights": lambda: by_fields(PointWeights, {"mean": "J r"}),
+    "gpssl.DrawnWeights": lambda: by_fields(DrawnWeights, {"draws": "S J r"}),
+    "gpssl.FunctionDraws": lambda: Form(FunctionDraws, _draws_apart, _draws_together),
+    "gpssl.KnownRows": lambda: by_fields(KnownRows, _KNOWN_ROWS),
+    "gpssl.BayesianLogisticRegression": lambda: by_parameters(BayesianLogisticRegression),
+    "gpssl.BayesianLinearRegression": lambda: by_parameters(BayesianLinearRegression),
+    "gpssl.PerceptronClassifier": lambda: by_parameters(downstream.PerceptronClassifier),
+    "gpssl.LogisticHeads": lambda: by_fields(LogisticHeads, {"classes": "K", "contrasts": "K C"}),
+    "gpssl.Laplace": lambda: by_fields(Laplace, _LAPLACE),
+    "gpssl.LinearHeads": lambda: by_fields(LinearHeads, _LINEAR_HEADS),
+    "gpssl.Perceptrons": _perceptrons,
+    "gpssl.ClassifierClones": lambda: by_fields(ClassifierClones, {"classes": "K"}),
+    "gpssl.RegressorClones": lambda: by_fields(RegressorClones),
+    "numpy.RandomState": lambda: Form(np.random.RandomState, _random_state_apart, _random_state_together),
+    "sklearn.BayesianRidge": lambda: by_scikit_learn(BayesianRidge),
+    "sklearn.LinearRegression": lambda: by_scikit_learn(LinearRegression),
+    "sklearn.LogisticRegression": lambda: by_scikit_learn(LogisticRegression),
+    "sklearn.Pipeline": _pipeline,
+    "sklearn.Ridge": lambda: by_scikit_learn(Ridge),
+    "sklearn.StandardScaler": lambda: by_scikit_learn(StandardScaler),
 }
 
 
-FORMS: dict[str, Form] = {**KERNELS, **MODELS}
+FORMS = Forms({**KERNELS, **MODELS}, {"gpssl.LabeledGraph": "gpssl.LabelledGraph", "gpssl.OptimizationReport": "gpssl.OptimisationReport"})

@@ -4,16 +4,23 @@ Every kernel of `sklearn.gaussian_process.kernels` works as it is. A kernel that
 `NeighborRBF`, has a method `resolve` that turns it into a concrete one, once, at `fit`.
 """
 
-from .adapters import CallableKernel, GPyTorchKernel, PrecomputedKernel, from_gpytorch
-from .categories import CategoryKernel, OrdinalKernel
-from .documents import TfidfKernel
-from .graphs import LabeledGraph, RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
-from .neighbors import DiffusionKernel, NearestNeighborGP, NearestNeighborKernel, NeighborDiffusion
-from .nodes import NodeDiffusion, NodeMatern
-from .pairs import GroupKernel, PairKernel
-from .strings import MismatchKernel, SpectrumKernel, SubsequenceKernel
-from .tables import ColumnKernel, for_table
-from .vectors import IncompleteRBF, NeighborRBF
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._runtime.lazy import lazy_names, names_for_type_checkers
+
+if TYPE_CHECKING:
+    from .adapters import CallableKernel, GPyTorchKernel, PrecomputedKernel, from_gpytorch
+    from .categories import CategoryKernel, OrdinalKernel
+    from .documents import TfidfKernel
+    from .graphs import LabeledGraph, RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
+    from .neighbors import DiffusionKernel, NearestNeighborGP, NearestNeighborKernel, NeighborDiffusion
+    from .nodes import NodeDiffusion, NodeMatern
+    from .pairs import GroupKernel, PairKernel
+    from .strings import MismatchKernel, SpectrumKernel, SubsequenceKernel
+    from .tables import ColumnKernel, for_table
+    from .vectors import IncompleteRBF, NeighborRBF
 
 __all__ = [
     "CallableKernel",
@@ -43,3 +50,5 @@ __all__ = [
     "for_table",
     "from_gpytorch",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))

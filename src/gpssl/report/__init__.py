@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy_names
+from .._runtime.lazy import lazy_names, names_for_type_checkers
 
 if TYPE_CHECKING:
-    from ._content import Chart as Chart
-    from ._content import ClassColoring as ClassColoring
-    from ._content import Fact as Fact
-    from ._content import HoverColumn as HoverColumn
-    from ._content import NamedCurve as NamedCurve
-    from ._content import NumberColoring as NumberColoring
-    from ._content import Points as Points
-    from ._content import Predictions as Predictions
-    from ._content import Promise as Promise
-    from ._content import ReportContent as ReportContent
-    from ._content import RiskTable as RiskTable
-    from ._content import SpectrumChart as SpectrumChart
-    from ._making import Report as Report
-    from ._making import make_report as make_report
-    from ._page import render as render
+    from ._content import (
+        Chart,
+        ClassColoring,
+        Fact,
+        HoverColumn,
+        NamedCurve,
+        NumberColoring,
+        Points,
+        Predictions,
+        Promise,
+        ReportContent,
+        RiskTable,
+        SpectrumChart,
+    )
+    from ._making import Report, make_report
+    from ._page import render
 
 __all__ = [
     "Chart",
@@ -45,7 +46,4 @@ __all__ = [
     "render",
 ]
 
-_CONTENT = [name for name in __all__ if name not in ("Report", "make_report", "render")]
-_HOMES = {**dict.fromkeys(_CONTENT, "_content"), "Report": "_making", "make_report": "_making", "render": "_page"}
-
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))

@@ -22,7 +22,6 @@ from ..data._labels import Target, TargetKind
 from ..data._table import FileTable, open_table
 from ..data._writing import is_typed, write_table
 from ..estimator import GPSSL
-from ..kernels.neighbors import NeighborDiffusion
 from ..kernels.tables import for_table
 from ._choices import RESIDUAL_TOLERANCE, Alike, Settings
 from ._subject import Array, NewColumnsOfPart, Subject, SubjectPart
@@ -80,7 +79,11 @@ class TableSubject(Subject):
     def kernel(self, settings: Settings) -> Kernel:
         """Return a kernel that suits the columns."""
         of_columns = for_table(self.table.sample())
-        return NeighborDiffusion(kernel=of_columns) if settings.alike is Alike.NEIGHBORS else of_columns
+        if settings.alike is Alike.COLUMNS:
+            return of_columns
+        from ..kernels.neighbors import NeighborDiffusion
+
+        return NeighborDiffusion(kernel=of_columns)
 
     def fit(self, settings: Settings) -> GPSSL:
         """Learn a representation of all rows."""
