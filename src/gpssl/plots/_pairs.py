@@ -56,7 +56,7 @@ def plot_pairs(
     axes
         Panel [j, k] shows dimension j + 1 against k; None above the diagonal. [dimensions − 1, dimensions − 1]
     """
-    mean, std = np.asarray(ssl.transform(X)), ssl.std(X)
+    mean, std = ssl.mean_and_std(X)
     chosen = choose_dimensions(mean.shape[1], dimensions)
     if len(chosen) < 2:
         raise ValueError("A pair needs two dimensions: raise n_components, or choose at least two with dimensions=.")

@@ -119,12 +119,20 @@ def plot_uncertainty(classifier: MarginalizedClassifier, X: Any, *, grid: Grid |
 
 
 def _predict(classifiers: Mapping[str, Any], positive: Any, places: Any) -> tuple[Array, Array]:
-    """Each classifier's probability of the class, and its standard deviation. [n², classifiers] each"""
+    """Return each classifier's probability of the class, and its standard deviation. [n², classifiers] each"""
     columns = [_column_of(classifier, positive, name) for name, classifier in classifiers.items()]
-    pairs = list(zip(classifiers.values(), columns, strict=True))
-    proba = [classifier.predict_proba(places)[:, column] for classifier, column in pairs]
-    std = [classifier.predict_proba_std(places)[:, column] for classifier, column in pairs]
+    found = [_probabilities(classifier, places) for classifier in classifiers.values()]
+    proba = [proba[:, column] for (proba, _), column in zip(found, columns, strict=True)]
+    std = [std[:, column] for (_, std), column in zip(found, columns, strict=True)]
     return np.column_stack(proba), np.column_stack(std)
+
+
+def _probabilities(classifier: Any, places: Any) -> tuple[Array, Array]:
+    """Return probabilities and their standard deviations, from one evaluation of the draws if there are draws. [n², K] each"""
+    if isinstance(classifier, MarginalizedClassifier):
+        distribution = classifier.predict_distribution(places)
+        return distribution.proba, distribution.proba_std
+    return classifier.predict_proba(places), classifier.predict_proba_std(places)
 
 
 def _column_of(classifier: Any, positive: Any, name: str) -> int:

@@ -46,7 +46,7 @@ def plot_representation(ssl: GPSSL, X: Any, *, grid: Grid | None = None, dimensi
     check_plane(X)
     grid = Grid.around(X) if grid is None else grid
     places = grid.rows_like(X)
-    mean, std = np.asarray(ssl.transform(places)), ssl.std(places)
+    mean, std = ssl.mean_and_std(places)
     chosen = choose_dimensions(mean.shape[1], dimensions)
     axes = new_panels(2, len(chosen))
     draw_maps(axes[0], mean[:, chosen], grid, label="mean", scale=ColorScale.symmetric(mean[:, chosen]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spatial._fields import listed
+from ..spatial._fields import listed, need
 from ..spatial._modalities import spacing
 from ._figures import MAX_DIMENSIONS, choose_dimensions, dimension_name, new_figure
 from ._plane import ColorScale
@@ -150,7 +150,7 @@ def plot_types(adata: Any, *, key: str = "gpssl", types: Sequence[str] | None = 
     axes
         [bases, types]
     """
-    table = _table(adata, key if hasattr(adata.obsm.get(key), "columns") else f"{key}_proba")
+    table = _table(adata, key if isinstance(adata.obsm.get(key), need("pandas").DataFrame) else f"{key}_proba")
     types = list(table.columns) if types is None else list(types)
     unknown = [name for name in types if name not in table]
     if unknown:
@@ -253,7 +253,7 @@ def _add_shared_bar(axes: NDArray[Any], label: str) -> None:
 
 def _table(adata: Any, name: str) -> Any:
     """Return a data frame of `obsm` with a column for each type."""
-    if name not in adata.obsm or not hasattr(adata.obsm[name], "columns"):
+    if not isinstance(adata.obsm.get(name), need("pandas").DataFrame):
         raise ValueError(
             f"There is no data frame obsm[{name!r}]; obsm has {listed(adata.obsm)}: call gpssl.spatial.composition(adata, label_key) first."
         )

@@ -252,7 +252,7 @@ def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:
             raise ValueError(f"color={color!r} is no column of obs; the columns are {listed(adata.obs.columns)}.")
         values = adata.obs[color]
     else:
-        values = pandas.Series(color) if not hasattr(color, "dtype") or np.ndim(color) == 1 else pandas.Series(np.ravel(color))
+        values = pandas.Series(color.ravel() if isinstance(color, np.ndarray) else color)
     if len(values) != adata.n_obs:
         raise ValueError(f"There are {adata.n_obs} spots and {len(values)} values: pass one for each spot, or the name of a column of obs.")
     kind = pandas.api.types
@@ -273,11 +273,11 @@ def labels_of(adata: Any, label_key: str) -> Classes:
 
 def dominant_types(adata: Any, key: str, proba: Any) -> Classes:
     """Return the likeliest type of each spot. Types without a labeled spot have no column in `proba`, but keep their color."""
-    name = f"{key}_label"
-    every = list(adata.obs[name].cat.categories) if name in adata.obs and hasattr(adata.obs[name], "cat") else []
+    pandas, name = need("pandas"), f"{key}_label"
+    every = list(adata.obs[name].cat.categories) if name in adata.obs and isinstance(adata.obs[name].dtype, pandas.CategoricalDtype) else []
     every += [type_name for type_name in proba.columns if type_name not in every]
     likeliest = proba.columns[proba.to_numpy().argmax(axis=1)]
-    return classes_of(likeliest.to_series().astype(need("pandas").CategoricalDtype(every)), adata.uns.get(f"{name}_colors"))
+    return classes_of(likeliest.to_series().astype(pandas.CategoricalDtype(every)), adata.uns.get(f"{name}_colors"))
 
 
 def classes_of(values: Any, colors: Any = None) -> Classes:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._expression import log_expression
-from ._fields import listed
+from ._fields import listed, need
 from ._modalities import standardized
 
 Array = NDArray[np.float64]
@@ -81,13 +81,12 @@ def signature_scores(adata: Any, signatures: Signatures, *, layer: str | None = 
 
 
 def _read_signatures(signatures: Any) -> dict[str, list[str]]:
-    columns = signatures.items() if isinstance(signatures, Mapping) or hasattr(signatures, "columns") else None
-    if columns is None:
+    if not isinstance(signatures, Mapping | need("pandas").DataFrame):
         raise TypeError(
             f'signatures must be names of types with their genes, such as {{"B cells": ["CD79A", "MS4A1"]}}, or a DataFrame with a column '
             f"for each type, got {type(signatures).__name__}."
         )
-    named = [(str(name), _gene_list(str(name), genes)) for name, genes in columns]
+    named = [(str(name), _gene_list(str(name), genes)) for name, genes in signatures.items()]
     found = dict(named)
     if len(found) < len(named):
         raise ValueError("Two of the signatures have the same name: name each type once.")
