@@ -74,7 +74,8 @@ def test_marks_of_unlabeled_spots(adata: anndata.AnnData) -> None:
     adata.obs["text"] = adata.obs["known"].astype(object).where(adata.obs["known"].notna(), "not known")
     adata.obs["fractions"] = codes.where(codes >= 0)
     adata.obs["empty"] = adata.obs["text"].replace("not known", "")
-    for key, unlabeled in (("numbers", None), ("text", "not known"), ("fractions", None), ("empty", None)):
+    adata.obs["word"] = adata.obs["text"].replace("not known", "NA")
+    for key, unlabeled in (("numbers", None), ("text", "not known"), ("fractions", None), ("empty", None), ("word", None)):
         composition(adata, key, n_draws=5, unlabeled=unlabeled)
         np.testing.assert_allclose(adata.obsm["gpssl_proba"], expected, atol=1e-12)
 

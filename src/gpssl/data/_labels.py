@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
+from ._encoding import MISSING_WORDS
+
 UNLABELED = -1
 """The mark of a row without a label, where labels are whole numbers; elsewhere it is None or NaN."""
+UNLABELED_WORDS = (*MISSING_WORDS, "-1", "-1.0")
+"""Text that stands for no label in a column of `obs`: the words for a missing cell, and −1 as text."""
 
 
 class KnownLabels(NamedTuple):

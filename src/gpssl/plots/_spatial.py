@@ -175,7 +175,7 @@ def plot_labels(adata: Any, label_key: str, *, bases: Sequence[str] = BASES) -> 
     adata
         With labels in `obs`.
     label_key
-        The column of the labels: text, categories or whole numbers; missing (NaN, None, "", "nan" or −1) at unlabeled spots.
+        The column of the labels: text, categories or whole numbers; missing (NaN, None, −1 or a word such as "NA") at unlabeled spots.
     bases
         Keys of `obsm`, with or without their "X_": one row for each.
 

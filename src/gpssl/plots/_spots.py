@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..data._labels import UNLABELED_WORDS
 from ..spatial._fields import check_anndata, column, listed, need
 from ..spatial._images import Picture, picture_of
 from ..spatial._modalities import spacing
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 TISSUE = "spatial"
-
-NO_CLASS = ("", "nan", "-1", "-1.0")
-"""What tables have in the place of a missing label."""
 
 FIRST_CALL = {
     "tsne": "call scanpy.tl.tsne(adata) first",
@@ -265,7 +263,7 @@ def labels_of(adata: Any, label_key: str) -> Classes:
     """Return the classes of labels, which may be numbers."""
     labels = column(adata.obs, label_key, "label_key", "obs").astype("category").cat
     colors, categories = adata.uns.get(f"{label_key}_colors"), list(labels.categories)
-    missing = [name for name in categories if str(name) in NO_CLASS]
+    missing = [name for name in categories if str(name) in UNLABELED_WORDS]
     if colors is not None and len(colors) >= len(categories):
         colors = [color for name, color in zip(categories, colors, strict=False) if name not in missing]
     return classes_of(labels.remove_categories(missing), colors)

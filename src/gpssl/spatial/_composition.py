@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 
 from .._runtime.progress import announce
 from .._validation import check_number
+from ..data._labels import UNLABELED_WORDS
 from ..downstream._classifier import MarginalizedClassifier
 from ..downstream._distributions import ClassDistribution
 from ..evaluation._held_out import HeldOutClasses, hold_out_classes
@@ -23,8 +24,6 @@ from ._fields import check_anndata, check_writable, column, coordinates, listed,
 Array = NDArray[np.float64]
 
 N_FOLDS = 5
-NO_TYPE = ("", "nan", "-1")
-"""What tables have in the place of a missing type."""
 
 
 def composition(
@@ -50,8 +49,8 @@ def composition(
     adata
         After `embed`.
     label_key
-        The column of `obs` with the types, missing (NaN, None, "", "nan" or −1) at unlabeled spots: what `pure_spots` writes, or the
-        annotation of a pathologist.
+        The column of `obs` with the types, missing (NaN, None, −1 or a word such as "NA") at unlabeled spots: what `pure_spots` writes,
+        or the annotation of a pathologist.
     key
         The `key_added` of `embed`.
     head
@@ -127,7 +126,7 @@ def _types_of(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]
     labels = np.array([_type_name(value) for value in values.astype(object)], dtype=object)
     if unlabeled is not None and unlabeled not in labels:
         raise ValueError(f"unlabeled={unlabeled!r} does not occur in obs[{label_key!r}], which has {listed(values.dropna().unique())}.")
-    missing = values.isna().to_numpy() | np.isin(labels, [*NO_TYPE, *([] if unlabeled is None else [unlabeled])])
+    missing = values.isna().to_numpy() | np.isin(labels, [*UNLABELED_WORDS, *([] if unlabeled is None else [unlabeled])])
     labels[missing] = None
     if missing.all():
         raise ValueError(
@@ -158,7 +157,7 @@ def _threshold(held_out: HeldOutClasses, max_risk: float, confidence: float) -> 
 def _categories(values: Any, classes: NDArray[Any]) -> list[str]:
     """Return all types of the column, sorted, with those that no spot has, so that a type has the same color in all pictures."""
     known = {_type_name(category) for category in values.astype("category").cat.categories}
-    return sorted({*classes, *known} - set(NO_TYPE))
+    return sorted({*classes, *known} - set(UNLABELED_WORDS))
 
 
 def _write(adata: Any, key: str, found: ClassDistribution, categories: list[str]) -> None:

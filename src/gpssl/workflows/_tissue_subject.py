@@ -13,15 +13,13 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from ..data._column_facts import ColumnFacts
 from ..data._errors import FileError
-from ..data._labels import Target, TargetKind
+from ..data._labels import UNLABELED_WORDS, Target, TargetKind
 from ..data._writing import replacing, write_table
 from ..estimator import GPSSL
 from ._choices import Alike, Settings
 from ._subject import SPOTS, Array, NewColumnsOfPart, Subject, SubjectPart
 
 KEY = "gpssl"
-UNKNOWN = ("", "nan", "None", "NA", "-1")
-"""What tables of spots have in the place of a missing type."""
 
 
 class TissueSubject(Subject):
@@ -98,7 +96,7 @@ class TissueSubject(Subject):
         if kind == "number":
             return Target(self.target_name, kind, column.to_numpy(dtype=np.float64))
         texts = column.astype(object).where(column.notna(), None)
-        values = [None if value is None or str(value) in UNKNOWN else str(value) for value in texts]
+        values = [None if value is None or str(value) in UNLABELED_WORDS else str(value) for value in texts]
         return Target(self.target_name, kind, np.array(values, dtype=object))
 
     def groups(self) -> NDArray[Any] | None:
