@@ -1,4 +1,4 @@
-"""What the user gave, checked: a sentence that says what to do where it does not fit."""
+"""Check numbers, weights, seeds and draws that a user gives, with messages that say what to do. Rows: `core._checked_rows`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST_TOTAL_WEIGHT = 1e15
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """One non-negative weight for each row, not all zero."""
+    """Return one weight for each row. Raise ValueError where one is negative, or all are zero."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = _check_sample_weight(sample_weight, np.broadcast_to(0.0, (n_rows, 1)), dtype=np.float64, ensure_non_negative=True)
@@ -29,7 +29,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
 
 
 def check_draws(Z: Any, y: Any) -> NDArray[np.float64]:
-    """Features of the same rows under each draw, one label for each row. [S, n, J]"""
+    """Return the features of the same rows under each draw [S, n, J]. Raise ValueError unless there is one label for each row."""
     draws = check_array(Z, dtype=np.float64, allow_nd=True, ensure_2d=False)
     if draws.ndim != 3 or not draws.size:
         raise ValueError(f"Draws come as an array of shape [S, n, J], got {list(draws.shape)}.")
@@ -39,7 +39,7 @@ def check_draws(Z: Any, y: Any) -> NDArray[np.float64]:
 
 @contextmanager
 def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
-    """Give a fitted estimator back as it was when fitting it again fails. Its attributes are replaced, never written into."""
+    """Restore the attributes of an estimator when fitting it again fails. `fit` replaces them and never writes into them."""
     before = dict(vars(estimator))
     try:
         yield
@@ -50,14 +50,14 @@ def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
 
 
 def seed_from(random_state: Any) -> int:
-    """A whole number from whatever scikit-learn takes as a random state."""
+    """Return a whole number from whatever scikit-learn takes as a random state."""
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def check_number(
     name: str, value: Any, kind: type, *, at_least: float | None = None, above: float | None = None, otherwise: str = ""
 ) -> None:
-    """A sentence for a value that is no number of the kind, or too small."""
+    """Raise ValueError unless the value is a number of this kind and within the bound."""
     bound = f"of at least {at_least}" if at_least is not None else f"above {above}"
     fits = isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300  # type: ignore[arg-type]
     if fits and at_least is not None:

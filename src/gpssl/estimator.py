@@ -195,7 +195,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self
 
     def refit(self, *, moments: Moments | None = None, **changes: Any) -> GPSSL:
-        """A new estimator with other parameters, from the stored moments: no data needed, and no second pass.
+        """Return a new estimator with other parameters, from the stored moments, without the data and a second pass.
 
         `changes` may be n_components, temperature, variance_weight, covariance_weight, inference, random_state and verbose;
         `moments` replaces the stored moments, for example by their sum with another site's. This estimator stays as it is.
@@ -226,7 +226,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     # Using what was learned
 
     def transform(self, X: Any) -> Any:
-        """Posterior mean of the representation at each row. [n, J]
+        """Return the posterior mean of the representation at each row. [n, J]
 
         Rows may come as in `fit`. Here and in `std` and draws, Dask gives lazy Dask arrays, all others NumPy arrays.
         """
@@ -234,7 +234,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self._check_new_rows(X).map(mean, (None, self._n_features_out))
 
     def std(self, X: Any) -> Any:
-        """Posterior standard deviation of the representation at each row. [n, J]"""
+        """Return the posterior standard deviation of the representation at each row. [n, J]"""
         std = self._posterior_for_use().std
         return self._check_new_rows(X).map(std, (None, self._n_features_out))
 
@@ -245,14 +245,14 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return mean, std
 
     def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
-        """Draws of the representation, joint over the rows. [S, n, J]
+        """Draw the representation jointly over the rows. [S, n, J]
 
         The first index is the function: `sample(X, 100)` is `draw_functions(100)(X)`.
         """
         return self.draw_functions(n_draws, random_state)(self._check_new_rows(X))
 
     def draw_functions(self, n_draws: int = 1, random_state: Any = None) -> FunctionDraws:
-        """Functions drawn from the posterior: call the result with rows, as often as you like. [S, n, J]
+        """Draw functions from the posterior: call the result with rows, as often as you like. [S, n, J]
 
         Without a random state the estimator's own is used: the same draws for the same rows in the same order of calls. To see one
         set of functions at several sets of rows, keep the result and call it with each.
@@ -265,7 +265,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return functions
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The negative objective with the losses of these rows: higher is better.
+        """Return the negative objective with the losses of these rows: higher is better.
 
         −(E[ℓ] + τ·KL), with ℓ from the covariance of the representations over the rows of X. Comparable between models of the same
         weights, temperature and number of components. For a sampled posterior, whose divergence from the prior is not known,
@@ -284,7 +284,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     @property
     def posterior_(self) -> Posterior:
-        """The posterior, computed when it is first asked for."""
+        """The posterior, computed at the first access."""
         if not hasattr(self, "moments_"):
             raise AttributeError("posterior_ appears after fit or partial_fit.")
         if not hasattr(self, "_posterior"):
@@ -298,12 +298,12 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     @property
     def jitter_(self) -> float:
-        """Jitter of the inducing points' kernel matrix."""
+        """The jitter of the inducing points' kernel matrix."""
         return self.features_.jitter
 
     @property
     def residual_(self) -> float:
-        """Fraction of the prior variance that the inducing points leave open."""
+        """The fraction of the prior variance that the inducing points leave open."""
         return self._find_spectrum().residual * self.moments_.weight / self.moments_.diagonal
 
     @property
@@ -314,7 +314,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     @property
     def eigenvalues_(self) -> Array:
-        """Spectrum of the feature covariance."""
+        """The spectrum of the feature covariance."""
         return self._find_spectrum().eigenvalues
 
     @property
@@ -325,7 +325,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def _resolve_kernel(self, rows: Rows) -> Kernel:
         """Return the concrete kernel for these rows."""
-        if self._chooses_points:  # the largest sample first: smaller ones, for the kernel, are its beginning
+        if self._chooses_points:  # draw the largest sample first: the kernel's smaller ones are its beginning
             rows.sample(n_candidates(self._inducing_limits(rows.n_rows)[0]), self._seed)
         return resolve_kernel(kernel_or_default(self.kernel), rows, self._seed)
 

@@ -1,1 +1,1 @@
-"""What everything runs on: threads, progress, callbacks of scikit-learn, files that are whole or absent, names imported when asked for."""
+"""The runtime below all rooms: threads, progress, scikit-learn's callbacks, files written as a whole, names imported on demand."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, and moved there at the end."""
+"""Write files as a whole or not at all: beside their place, and moved there at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def written_beside(path: Path) -> Iterator[Path]:
-    """An empty file beside `path`, of the same ending: moved to `path` at the end, removed when something fails."""
+    """Yield an empty file beside `path`, with the same ending; move it to `path` at the end, remove it when something fails."""
     temporary = path.with_name(f".{path.name[:40]}-{secrets.token_hex(4)}{''.join(path.suffixes[-2:])[-30:]}")
     try:
         open(temporary, "xb").close()

@@ -1,6 +1,6 @@
-"""Callbacks that watch a fit: scikit-learn's protocol where it has one (from version 1.9 on), silence where it has none.
+"""Callbacks that watch a fit, by scikit-learn's protocol, which it has from version 1.9 on. With older versions nothing is reported.
 
-Nothing else in the library knows which of the two it is. A fit is a tree of tasks; callbacks hear when each begins and ends.
+Nothing else in the library knows which of the two it is. A fit is a tree of tasks; callbacks are told when each begins and ends.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ class CallbackSupport(CallbackSupportMixin):
 
 @dataclass(frozen=True)
 class Task:
-    """A part of a fit. Without a context there is nobody to tell of it."""
+    """A part of a fit. Without a context it is not reported."""
 
     context: Any = None
-    """scikit-learn's, which knows the callbacks and the tasks around this one."""
+    """scikit-learn's context, which knows the callbacks and the tasks around this one."""
     estimator: Any = None
     data: Mapping[str, Any] = field(default_factory=dict)
     """X, y and metadata, for callbacks that ask for them."""
 
     @contextmanager
     def subtask(self, name: str, max_subtasks: int | None = 0) -> Iterator[Task]:
-        """A task within this one, with so many of its own at most; None where that is not known."""
+        """Run the block as a task within this one, with at most `max_subtasks` of its own; None where their number is not known."""
         task = self.begin(name, max_subtasks)
         yield task
         task.end()
 
     @contextmanager
     def steps(self, name: str, step: str, total: int | None = None, *, at_most: int | None = None) -> Iterator[Steps]:
-        """A task of consecutive steps, as many as `total`, or fewer and longer ones if these are more than `at_most`."""
+        """Run the block as a task of consecutive steps: `total` of them, or `at_most` longer ones if `total` is more."""
         n_steps = total if total is None or at_most is None else min(total, at_most)
         with self.subtask(name, n_steps) as task:
             steps = Steps(task, step, total, n_steps)
@@ -48,17 +48,17 @@ class Task:
 
     @contextmanager
     def fit_of(self, estimator: Any, name: str) -> Iterator[None]:
-        """The fit of another estimator as a task within this one. Callbacks that are meant for both hear of its tasks too."""
+        """Run the fit of another estimator as a task within this one. Callbacks that are meant for both are told of its tasks too."""
         with ExitStack() as stack:
             task = Task() if self.context is None else Task(self.context.subcontext(task_name=name), self.estimator, self.data)
-            if task.context and isinstance(estimator, CallbackSupportMixin):  # a frozen one only lends the method
+            if task.context and isinstance(estimator, CallbackSupportMixin):  # FrozenEstimator only passes its attributes on
                 stack.enter_context(task.context.propagate_callback_context(estimator))
             task.tell_begin()
             yield
             task.end()
 
     def begin(self, name: str, max_subtasks: int | None = 0) -> Task:
-        """The same as `subtask`, for whoever ends it by himself."""
+        """Begin a task within this one, which the caller ends."""
         if self.context is None:
             return self
         task = Task(self.context.subcontext(task_name=name, max_subtasks=max_subtasks), self.estimator, self.data)
@@ -71,7 +71,7 @@ class Task:
             self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
 
     def end(self, **fitted: Any) -> bool:
-        """Tell the callbacks that it has ended. Whether one of them asks to stop the tasks of which this is one."""
+        """Tell the callbacks that it has ended. Return whether one of them asks to stop the consecutive tasks of which this is one."""
         return self.context is not None and bool(self.context.call_on_fit_task_end(estimator=self.estimator, **self.data, **fitted))
 
 
@@ -88,11 +88,11 @@ class Steps:
 
     @property
     def listener(self) -> Callable[[int], None] | None:
-        """`advance`, if anybody is there to be told."""
+        """`advance`, or None where there are no callbacks to tell."""
         return None if self.task.context is None else self.advance
 
     def advance(self, count: int = 1) -> None:
-        """So many more of `total` are done. Where that is not known, one step, unless nothing was done."""
+        """Count so many more of `total` as done. Where the total is not known, count one step, unless nothing was done."""
         self._count += count
         due = self._n_ended + (count > 0)
         if self.total is not None and self.n_steps is not None:
@@ -103,7 +103,7 @@ class Steps:
                 self._open = self.task.begin(self.name)
 
     def close(self) -> None:
-        """End the step that was begun last, as one in which nothing more was to be done."""
+        """End the step that was begun last, in which nothing more is to be done."""
         if self._open is not None:
             self._end()
 
@@ -115,12 +115,12 @@ class Steps:
 
 
 SILENT = Task()
-"""What is reported to nobody."""
+"""A task that is not reported."""
 
 
 @contextmanager
 def fitting(estimator: CallbackSupport, n_tasks: int, X: Any, y: Any = None, sample_weight: Any = None) -> Iterator[Task]:
-    """The fit of an estimator, as a task with at most so many others; at the end, callbacks can ask for the fitted estimator."""
+    """Run the fit of an estimator as a task of at most `n_tasks` others; at its end, callbacks can ask for the fitted estimator."""
     if with_callbacks is None or not hasattr(estimator, "_skl_callbacks"):  # none was set
         yield SILENT
         return
@@ -130,10 +130,10 @@ def fitting(estimator: CallbackSupport, n_tasks: int, X: Any, y: Any = None, sam
         task = Task(context, estimator, {"X": X, "y": y, "metadata": metadata})
         task.tell_begin()
         yield task
-        task.end(reconstruction_attributes={})  # none: the estimator has them all by now
+        task.end(reconstruction_attributes={})  # none are missing: the estimator is fitted
     finally:
         with_callbacks(_nothing)(estimator)
 
 
 def _nothing(estimator: Any) -> None:
-    """After it, `with_callbacks` has the callbacks clean up. A decorated `fit` would stand between the user's line and its warnings."""
+    """Do nothing, so that `with_callbacks` only cleans up. A decorated `fit` would make warnings point to a line of scikit-learn."""

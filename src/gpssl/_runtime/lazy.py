@@ -1,4 +1,4 @@
-"""Packages whose names are imported when they are first asked for."""
+"""Let packages import their names when these are first used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lazy_names(
     homes
         For each public name, the module inside the package that defines it.
     modules
-        Modules of the package that need not be imported by themselves.
+        Modules of the package that can be used without importing them first.
     """
 
     def get(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Progress on long passes: what is done, how fast, how long still."""
+"""Report the progress of long passes: how much is done, how fast, and how much time is left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import TextIO
 
 SECONDS_BETWEEN = 0.1
-"""Between two looks at the same task."""
+"""Time between two reports of the same task."""
 
 
 class Progress:
@@ -47,7 +47,7 @@ class Progress:
 
     @property
     def is_watched(self) -> bool:
-        """Whether anybody wants to know."""
+        """Whether progress is shown or listened to."""
         return self._is_shown or self.listener is not None
 
     @property
@@ -55,7 +55,7 @@ class Progress:
         return self.enabled or self._display is not None
 
     def advance(self, count: int) -> None:
-        """So many more are done; safe to call from several threads."""
+        """Count so many more as done. Several threads may call this."""
         if not self.is_watched:
             return
         with self._lock:
@@ -72,12 +72,12 @@ class Progress:
                 self._write(now, end="\r" if self.stream.isatty() else "\n")
 
     def _interval(self, now: float) -> float:
-        """A long run's log gets a line for each twentieth of the time that it has taken."""
+        """Return the time between two lines: in a log, a twentieth of the time since the start, so that a long run's log stays short."""
         at_once = self._display or self.stream.isatty()
         return SECONDS_BETWEEN if at_once else max(2.0, 0.05 * (now - self._started))
 
     def skip(self, count: int) -> None:
-        """So many were done before: they count as done, but not for the speed."""
+        """Count so many as done before, which do not count for the speed."""
         if self.listener:
             self.listener(count)
         self.done += count
@@ -102,24 +102,24 @@ class Progress:
 
 
 def _number(rate: float) -> str:
-    """Whole where that says enough."""
+    """Format a rate, without decimals where it is large."""
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
 def _duration(seconds: float) -> str:
-    """Seconds, or minutes where there are many."""
+    """Format a duration in seconds, or in minutes from three on."""
     return f"{seconds:.0f} s" if seconds < 180 else f"{seconds / 60:.0f} min"
 
 
 Display = Callable[[Progress], None]
-"""Shows how far a task is: called with the same object again and again, at last when it is finished."""
+"""Shows how far a task is. It is called with the same object repeatedly, and once more when the task is finished."""
 
 _display: ContextVar[Display | None] = ContextVar("display", default=None)
 
 
 @contextmanager
 def shown_by(display: Display) -> Iterator[None]:
-    """Whatever is counted within this block is shown by `display`, whether it was asked to be verbose or not."""
+    """Let `display` show all progress within this block, whether or not it is verbose."""
     token = _display.set(display)
     try:
         yield
@@ -134,7 +134,7 @@ def announce(message: str, *, enabled: bool) -> None:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share, with a space before its sign.
+    """Format a share as a percentage, with a space before the sign.
 
     >>> percent(0.056), percent(0.95, 0)
     ('5.6 %', '95 %')

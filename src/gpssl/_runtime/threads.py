@@ -1,4 +1,4 @@
-"""Threads: BLAS held to one, and work spread over as many as BLAS would use, with results that do not depend on their number."""
+"""Limit BLAS to one thread, and spread work over as many threads as BLAS would use. Results do not depend on their number."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Result = TypeVar("Result")
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """The BLAS libraries of this process; finding them takes longer than many a fit spends on anything else."""
+    """Return the BLAS libraries of this process. Finding them takes longer than a small fit, so that the result is kept."""
     return ThreadpoolController()
 
 
 class _OneBlasThread:
-    """The limit belongs to the process, not to the thread that asks for it: it holds from the first one in to the last one out.
+    """Limits BLAS to one thread in the whole process, from the first thread that enters to the last one that leaves.
 
-    A limiter of threadpoolctl gives back what it found when it was made, and lets one thread at a time set limits. Of two that overlap in
-    two threads, the first to leave would lift the limit, and the second would put it back for good. So every limiter gives back one thread,
-    but that of the last one out, which gives back what the first one in found. What a limiter gives back is not public: a test watches it.
+    A limiter of threadpoolctl restores what it found when it was made. Of two that overlap in two threads, the first to leave would lift
+    the limit, and the second would restore it for good. So every limiter restores one thread, but the last one restores what the first one
+    found. What a limiter restores is a private attribute of threadpoolctl: a test fails if that changes.
     """
 
     def __init__(self) -> None:
@@ -52,13 +52,13 @@ class _OneBlasThread:
             limiter.__exit__(*exception)
 
     def _give_back(self, found: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-        """What to restore of one pool. OpenMP's limit belongs to the thread, so there each limiter is right by itself."""
+        """Return what to restore for one pool. OpenMP's limit belongs to the thread, so that each limiter restores its own."""
         if own["user_api"] == "openmp":
             return own
         return {**own, "num_threads": 1} if self._users else found
 
     def _limiters(self) -> list[Any]:
-        """Those of this thread, the innermost last."""
+        """Return the limiters of this thread, the innermost last."""
         if not hasattr(self._own, "limiters"):
             self._own.limiters = []
         return self._own.limiters
@@ -68,27 +68,27 @@ _ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def one_blas_thread() -> _OneBlasThread:
-    """For work on small matrices: a second thread brings nothing there, waits for a busy core, and changes the last digits."""
+    """Return a context with one BLAS thread, for small matrices: there a second thread gains nothing and changes the last digits."""
     return _ONE_BLAS_THREAD
 
 
 def n_blas_threads() -> int:
-    """How many threads BLAS would use now."""
+    """Return the number of threads that BLAS would use now."""
     return max((pool["num_threads"] for pool in _thread_pools().info() if pool["user_api"] == "blas"), default=1)
 
 
-def map_on_threads(function: Callable[[slice], Result], parts: Sequence[slice]) -> list[Result]:
-    """`function` of each part, on as many threads as BLAS would use, with BLAS held to one thread in each.
+def map_on_threads(function: Callable[[slice], Result], blocks: Sequence[slice]) -> list[Result]:
+    """Apply `function` to each block, on as many threads as BLAS would use, with BLAS limited to one thread in each.
 
-    The result does not depend on the number of threads: each part is computed by one thread from start to end.
+    The result does not depend on the number of threads: each block is computed by one thread from start to end.
     """
-    return list(map_in_order(function, parts, n_threads=min(n_blas_threads(), len(parts))))
+    return list(map_in_order(function, blocks, n_threads=min(n_blas_threads(), len(blocks))))
 
 
 def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> Iterator[Result]:
-    """As `map_on_threads`, for items that come one after the other and need not fit in memory together.
+    """Apply `function` to items that come one after the other and need not fit in memory together, on threads.
 
-    The results come in the order of the items. No more than one item beyond those that are being worked on is asked for.
+    The results come in the order of the items. At most one item is read ahead of those that are being worked on.
     """
     with one_blas_thread():
         if n_threads <= 1:

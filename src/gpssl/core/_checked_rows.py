@@ -93,12 +93,12 @@ def rows_in_memory(X: Any, sample_weight: NDArray[np.float64] | None = None, hea
 
 
 def _comes_in_parts(X: Any) -> bool:
-    """Whether X is read part by part, which an array in memory is not."""
+    """Return whether X is read part by part, which an array in memory is not."""
     return isinstance(X, np.memmap) or (not isinstance(X, np.ndarray) and is_lazy(X))
 
 
 def _reads_parts_of(kernel: Kernel, X: Any) -> bool:
-    """Whether the kernel works on rows that are read part by part: vectors, or tables that come encoded."""
+    """Return whether the kernel works on rows that are read part by part: vectors, or tables that come encoded."""
     if not (isinstance(X, Rows) and X.are_encoded):
         return kernel.requires_vector_input and preparing_kernel(kernel) is None
     if not takes_tables(kernel):

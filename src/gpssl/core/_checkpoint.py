@@ -1,4 +1,4 @@
-"""A file that a long pass over other files leaves behind as it goes, so that it can go on after an interruption."""
+"""Checkpoints: the file in which a long pass over other files keeps its sums, so that it can go on after an interruption."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..data._rows import Rows, rows_of_a_part
 from ._moments import Moments, read_arrays
 
 SECONDS_BETWEEN = 10.0
-"""Between two writings: what an interruption may cost."""
+"""Time between two writings: as much work as an interruption may cost."""
 
 
 class Checkpoint:
@@ -43,7 +43,7 @@ class Checkpoint:
 
     @property
     def seed(self) -> int | None:
-        """That of the pass which was interrupted, if there was one."""
+        """The seed of the pass that was interrupted, if there was one."""
         return None if self._content is None else int(self._content["seed"])
 
     def start(self, seed: int, fingerprint: str) -> None:
@@ -57,13 +57,13 @@ class Checkpoint:
             )
 
     def recall(self) -> tuple[Moments | None, int]:
-        """The moments so far, and of how many parts they are."""
+        """Return the moments so far, and the number of parts that they sum up."""
         if self._content is None:
             return None, 0
         return Moments.from_arrays(self._content), int(self._content["n_parts"])
 
     def keep(self, moments: Moments, n_parts: int, *, finished: bool = False) -> None:
-        """Write them, if the last writing is some seconds ago. The file is always whole: it is written beside itself, then renamed."""
+        """Write the moments, if the last writing is some seconds ago: to a file beside that is then renamed, so that it is always whole."""
         if time.monotonic() - self._written < SECONDS_BETWEEN and not finished:
             return
         beside = self._beside
@@ -73,7 +73,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def forget(self) -> None:
-        """What was to be learned is learned: remove the file."""
+        """Remove the file, once the fit has succeeded."""
         self.path.unlink(missing_ok=True)
         self._beside.unlink(missing_ok=True)  # where a writing was interrupted
 

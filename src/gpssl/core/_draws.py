@@ -30,7 +30,7 @@ N_FREQUENCIES = 1024
 """Frequencies of a path, for each term of the kernel; see `Path` for what they are worth."""
 
 SMALLEST_SCALE = 1e-12
-"""For the jitter at rows where the kernel is zero."""
+"""The scale of the jitter at rows where the kernel is zero."""
 
 
 class FunctionDraws:
@@ -68,7 +68,7 @@ class FunctionDraws:
         self._lock = Lock()
 
     def __call__(self, X: Any) -> Any:
-        """The value of every function at every row; lazily for Dask. [S, n, J]"""
+        """Return the value of every function at every row; lazily for Dask. [S, n, J]"""
         rows = self._check_new_rows(X)
         shape = (self.n_draws, None, self.n_components)
         if rows.are_deferred:
@@ -76,7 +76,7 @@ class FunctionDraws:
         elif not rows.come_at_once and not self._frozen:
             if len(self._known) + rows.count() <= EXACT_ROWS:
                 return self._evaluate(np.concatenate([part.rows for part in rows.parts()]))
-            self._frozen = self._outgrown = True  # as one batch would do, and not after some of its parts
+            self._frozen = self._outgrown = True  # as for one batch, and not after some of its parts
         return rows.map(self._evaluate, shape)
 
     def _evaluate(self, rows: NDArray[Any]) -> Array:
@@ -98,17 +98,17 @@ class FunctionDraws:
         self._frozen = True
 
     def settle(self) -> None:
-        """From now on, `one_row_at_a_time` is given the rows seen so far and no others, whatever the functions are called with."""
+        """Let `one_row_at_a_time` condition on the rows seen so far and on no others, whatever the functions are called with later."""
         self._settled = (len(self._known), self._outgrown)
 
     def one_row_at_a_time(self, X: Any) -> Any:
-        """The functions at each row by itself, given the rows that they were called with before; nothing is remembered. [S, n, J]
+        """Return the functions at each row by itself, given the rows that they were called with before; remember nothing. [S, n, J]
 
         e(x) = E[e(x) | known rows] + sqrt(Var[e(x) | known rows]) ζ with the same standard normal ζ for all rows: at each row the right
         distribution, jointly with the known rows. A row's value depends on its content alone, whatever else is asked and when, and similar
         rows have similar values. Two rows together are not a draw of the process: for that, call the functions.
 
-        Where they were called with more rows than they remember, only the path through those goes on from them, and is followed.
+        Functions that were called with more rows than they remember are evaluated along their path, which passes through those rows.
         """
         n_known, outgrown = self._settled or (len(self._known), self._outgrown)
         rows = self._check_new_rows(X)
@@ -140,7 +140,7 @@ class FunctionDraws:
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the path, which follows from the rest, and the lock, which belongs to this process."""
+        """Leave out the path, which follows from the rest, and the lock, which belongs to this process."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_path", "_lock")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -148,7 +148,7 @@ class FunctionDraws:
         self._lock = Lock()
 
     def _by_function(self, values: Array) -> Array:
-        """[n, S J] → [S, n, J]"""
+        """Return the values [n, S J] in the order [S, n, J]."""
         return values.reshape(len(values), self.n_draws, self.n_components).swapaxes(0, 1)
 
     # Rows that are remembered
@@ -182,7 +182,7 @@ class FunctionDraws:
         self._known = self._known.grown(X, hashes, whitened, given, corner, jitter * scale, noise)
 
     def _given(self, X: NDArray[Any], whitened: Array, n_known: int | None = None) -> Array:
-        """Covariance of the residual at X with the independent noise behind the (first) known rows. [n known, n]"""
+        """Return the covariance of the residual at X with the independent noise behind the (first) known rows. [n known, n]"""
         known = self._known
         if known.rows is None or n_known == 0:
             return np.empty((0, len(X)))
@@ -190,7 +190,7 @@ class FunctionDraws:
         return solve_triangular(known.factor[:n_known, :n_known], cross, lower=True, check_finite=False)
 
     def _given_known(self, X: NDArray[Any], n_known: int | None = None) -> tuple[Array, Array]:
-        """Mean [n, S J] and standard deviation [n] of the residual at each row, given its values at the (first) known rows."""
+        """Return mean [n, S J] and standard deviation [n] of the residual at each row, given its values at the (first) known rows."""
         X = in_double_precision(X)
         whitened = self._features.whitened(X)
         given = self._given(X, whitened, n_known)
@@ -198,18 +198,18 @@ class FunctionDraws:
         return given.T @ self._known.noise[:n_known], np.sqrt(np.maximum(variance, 0.0))
 
     def _at_known(self, X: NDArray[Any], places: NDArray[np.intp]) -> Array:
-        """The functions at rows that are remembered. [n, S J]"""
+        """Return the functions at rows that are remembered. [n, S J]"""
         return self._features.project(X, self._directions) + self._known.residuals[places]
 
     # Rows beyond
 
     @cached_property
     def _path(self) -> Path | None:
-        """From the seed and the known rows; asked for when those are frozen, because building it costs as much as a thousand rows."""
+        """The path through the known rows. It is built once these are frozen, because that costs as much as a thousand rows."""
         return Path.build(self._features, self._directions, self._known, np.random.default_rng([self._seed, 3]))
 
     def _beyond(self, X: NDArray[Any], hashes: NDArray[np.uint64]) -> Array:
-        """The functions at rows that are not remembered. [n, S J]"""
+        """Return the functions at rows that are not remembered. [n, S J]"""
         if self._path is not None:
             return self._path(X, hashes)
         values = self._features.project(X, self._directions)
@@ -238,7 +238,7 @@ class KnownRows:
 
     @classmethod
     def none(cls, n_points: int, n_functions: int) -> KnownRows:
-        """Before the first row."""
+        """Return no rows, as before the first call."""
         empty = np.empty(0)
         return cls(None, np.empty(0, np.uint64), np.empty((n_points, 0)), np.empty((0, 0)), empty, np.empty((0, n_functions)))
 
@@ -253,7 +253,7 @@ class KnownRows:
     def grown(
         self, X: NDArray[Any], hashes: NDArray[np.uint64], whitened: Array, given: Array, corner: Array, jitter: float, noise: Array
     ) -> KnownRows:
-        """With further rows, whose residuals are `givenᵀ` ζ before them and `corner` times their own noise."""
+        """Return these rows and further ones, whose residuals are `givenᵀ` ζ plus `corner` times their own noise."""
         return KnownRows(
             rows=X.copy() if self.rows is None else np.concatenate([self.rows, X]),
             hashes=np.concatenate([self.hashes, hashes]),
@@ -264,7 +264,7 @@ class KnownRows:
         )
 
     def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Where each row is among the known ones, −1 where it is not. [n]"""
+        """Return the position of each row among the known ones, −1 where it is not among them. [n]"""
         if len(self) == 0:
             return np.full(len(hashes), -1)
         order = np.argsort(self.hashes)
@@ -286,7 +286,7 @@ class Path:
     with the white noise ε of the kernel, if it has any, from the row's hash. p(U) and g(K) have the noise that the jitter of L and C stands
     for. With φᵀφ = k this is the process itself; nothing is remembered, and a row costs F·(D + S J) operations, whatever was asked before.
 
-    How far Var g(x) may be from k(x, x) − a(x)ᵀa(x), in units of k(x, x), is tested (`tests/test_fourier.py`): for RBF and Matern-3/2
+    How far Var g(x) may be from k(x, x) − a(x)ᵀa(x), in units of k(x, x), is tested (`tests/core/test_fourier.py`): for RBF and Matern-3/2
     kernels in 2 columns 2e-4 at the data and 0.03 at rows up to five times as far out, for the default kernel in 30 columns 2e-4 and
     0.1. The error differs between seeds, has no bias, and falls as the number of frequencies grows.
     """
@@ -304,7 +304,7 @@ class Path:
 
     @classmethod
     def build(cls, features: Features, directions: Array, known: KnownRows, rng: np.random.Generator) -> Path | None:
-        """None for kernels without Fourier features."""
+        """Condition a prior function on the known rows; return None for kernels without Fourier features."""
         points = features.points
         if points.ndim != 2 or points.dtype.kind != "f":
             return None
@@ -323,15 +323,15 @@ class Path:
         return cls(features, fourier, w, inducing_weights, block_kernel(features.kernel, known.rows), v)
 
     def __call__(self, X: NDArray[Any], hashes: NDArray[np.uint64]) -> Array:
-        """f at each row, block by block on threads. [n, S J]"""
+        """Return f at each row, block by block on threads. [n, S J]"""
         out = np.empty((len(X), self.wave_weights.shape[1]), dtype=result_dtype(X))
         weights = self.wave_weights.astype(out.dtype, copy=False)
         self.features.columns(X[:1])  # builds what the threads share
 
         def fill(block: slice) -> None:
             rows = X[block]
-            # Known rows lie close to each other, so that their weights are large and opposite, as are then the inducing points': rounding
-            # errors of single precision would be multiplied by them.
+            # Known rows lie close to each other, so that their weights, and those of the inducing points, are large and opposite: they
+            # would multiply rounding errors of single precision.
             columns_of = rows if self.known_columns is None else in_double_precision(rows)
             values = self.features.columns(columns_of) @ self.inducing_weights
             values += self.fourier(rows) @ weights
@@ -348,5 +348,5 @@ class Path:
 
 
 def _solve(factor: Array, columns: Array, *, transposed: bool = False) -> Array:
-    """C⁻¹ b, or C⁻ᵀ b, for each column b."""
+    """Return C⁻¹ b, or C⁻ᵀ b, for each column b."""
     return solve_triangular(factor, columns, lower=True, trans="T" if transposed else "N", check_finite=False)

@@ -28,13 +28,13 @@ PIVOTS_AT_A_TIME = 16
 NUMERICALLY_ZERO = 1e-10
 NUGGET_ROWS = 16
 RESIDUAL_SLACK = 1.5
-"""Of the tolerance, before a warning: where a sample of rows stands for all, it is met on the sample."""
+"""Multiple of the tolerance beyond which a warning is given: where a sample of rows stands for all, only the sample meets the tolerance."""
 SMALLEST_SAFE_PIVOT = 1e-6
-"""Of the mean prior variance; see `Features.single_precision_is_safe`."""
+"""Fraction of the mean prior variance; see `Features.single_precision_is_safe`."""
 FIRST_JITTER = 1e-8
 JITTER_TRIES = 4
 LONGEST_TEXT = 100
-"""Numbers of an array that are written out to describe a kernel."""
+"""Largest array whose numbers are written out to describe a kernel."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Features:
         return block_kernel(self.kernel, self.points)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the cached function, which can be neither pickled nor shared."""
+        """Leave out the cached function, which can be neither pickled nor shared."""
         return {name: value for name, value in self.__dict__.items() if name != "_fill"}
 
     @property
@@ -84,7 +84,7 @@ class Features:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same text for the same kernel and inducing points, on any machine."""
+        """A text that is the same for the same kernel and inducing points, on any machine."""
         digest = hashlib.sha256(_describe(self.kernel).encode())
         digest.update(hash_rows(self.points, seed=0).astype("<u8").tobytes())
         return digest.hexdigest()[:16]
@@ -99,14 +99,14 @@ class Features:
         return bool((self.factor.diagonal() ** 2).min() > SMALLEST_SAFE_PIVOT * (self.factor**2).sum() / self.n_points)
 
     def columns(self, X: NDArray[Any], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """k(x, U) for a block of rows, before whitening. [n, M]"""
+        """Return k(x, U) for a block of rows, before whitening. [n, M]"""
         if out is None:
             out = np.empty((len(X), self.n_points))
         self._fill(X if self.single_precision_is_safe else in_double_precision(X), out)
         return out
 
     def project(self, X: NDArray[Any], directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """a(x)ᵀ d for each column d of `directions`, block by block on threads. [n, n directions]
+        """Return a(x)ᵀ d for each column d of `directions`, block by block on threads. [n, n directions]
 
         a(x)ᵀ d = k(x, U) L⁻ᵀ d: whitening the few directions is cheaper than whitening every row.
         """
@@ -121,27 +121,27 @@ class Features:
         return out
 
     def whiten(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """L⁻¹ c for each column c. [M, n]"""
+        """Return L⁻¹ c for each column c. [M, n]"""
         return solve_triangular(self.factor, columns, lower=True, check_finite=False)
 
     def unwhiten(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """L⁻ᵀ d for each column d. [M, n]"""
+        """Return L⁻ᵀ d for each column d. [M, n]"""
         return solve_triangular(self.factor, directions, lower=True, trans="T", check_finite=False)
 
     def whitened(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """a(x) for each row. For few rows: the result is dense. [M, n]"""
+        """Return a(x) for each of a few rows: the result is dense. [M, n]"""
         return self.whiten(self.columns(X).T)
 
     def residual_variance(self, X: NDArray[Any], whitened: NDArray[np.float64]) -> NDArray[np.float64]:
-        """k(x, x) − a(x)ᵀ a(x), what the features leave open at each row, for rows whose a(x) are known. [n]"""
+        """Return k(x, x) − a(x)ᵀ a(x), the variance that the features leave open at rows whose a(x) are known. [n]"""
         return kernel_diagonal(self.kernel, X) - (whitened**2).sum(axis=0)
 
 
 def stable_cholesky(covariance: NDArray[np.float64], scale: float | None = None) -> tuple[NDArray[np.float64], float]:
-    """Lower triangular L with L Lᵀ = covariance + jitter·scale·I, and the jitter.
+    """Return the lower triangular L with L Lᵀ = covariance + jitter·scale·I, and the jitter.
 
-    The scale is the mean of the diagonal unless given. The jitter starts at 1e-8 and grows tenfold at most three times; after
-    that, `LinAlgError`: the matrix is not a covariance.
+    The scale is the mean of the diagonal unless given. The jitter starts at 1e-8 and grows tenfold at most three times. Raise
+    LinAlgError after that: the matrix is not a covariance.
     """
     scale = float(covariance.diagonal().mean()) if scale is None else scale
     for attempt in range(JITTER_TRIES):
@@ -155,7 +155,7 @@ def stable_cholesky(covariance: NDArray[np.float64], scale: float | None = None)
 
 
 def _describe(value: Any) -> str:
-    """A kernel with all digits of its parameters, where its own `repr` rounds them; arrays by a digest of what they hold.
+    """Describe a kernel with all digits of its parameters, which its own `repr` rounds, and arrays by a digest of what they hold.
 
     A kernel with parameters that cannot be described like this has a method `describe`.
     """
@@ -177,7 +177,7 @@ def _describe(value: Any) -> str:
 
 
 class KernelSample(NamedTuple):
-    """Candidate rows and what the kernel says of each alone."""
+    """Candidate rows, and the kernel of each with itself."""
 
     rows: NDArray[Any]
     weight: NDArray[np.float64]
@@ -190,12 +190,12 @@ class KernelSample(NamedTuple):
 
 
 def n_candidates(n_points: int) -> int:
-    """From how many distinct rows to choose so many points."""
+    """Return the number of distinct rows from which to choose so many points."""
     return max(MIN_CANDIDATES, CANDIDATES_PER_POINT * n_points)
 
 
 def sample_candidates(kernel: Kernel, rows: Rows, n_points: int, seed: int) -> KernelSample:
-    """Distinct rows from which to choose `n_points`: all of them while they are few, else a seeded sample."""
+    """Return the distinct rows from which to choose `n_points`: all of them while they are few, else a seeded sample."""
     limit = n_candidates(n_points)
     sample = rows.sample(limit, seed)
     prior_variance = kernel_diagonal(kernel, sample.rows)
@@ -204,12 +204,12 @@ def sample_candidates(kernel: Kernel, rows: Rows, n_points: int, seed: int) -> K
 
 
 def nugget_of_rows(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
-    """k(x, x) less what a second evaluation at x shares with the first; zero for all where it is for the first rows. [n]"""
+    """Return k(x, x) minus k(x, x') for an equal row x'. If it is zero for the first rows, it is taken as zero for all. [n]"""
     nugget = np.zeros(len(rows))
     for block in row_blocks(len(rows), NUGGET_ROWS):
         few = in_double_precision(rows[block])
         own = kernel_diagonal(kernel, few)
-        with np.errstate(all="ignore"):  # a sentence follows where the parameters make no sense
+        with np.errstate(all="ignore"):  # a check with a clear message follows
             covariance = np.asarray(kernel(few, few), dtype=np.float64)
         check_finite_kernel(kernel, covariance)
         nugget[block] = np.maximum(own - covariance.diagonal(), 0.0)
@@ -220,7 +220,7 @@ def nugget_of_rows(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points: int, tolerance: float) -> NDArray[np.intp]:
-    """Pivoted Cholesky factorization: indices of the candidates to use, most informative first.
+    """Return the indices of the candidates to use, most informative first, by a pivoted Cholesky factorization.
 
     With the points chosen so far, the residual variance of a row is d(x) = k(x, x) − |a(x)|². Each round adds rows of large d
     until the weighted mean of d is at most `tolerance` times that of k(x, x), or `n_points` are reached, or nothing is left:
@@ -271,9 +271,9 @@ def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points
 def _choose_pivots(
     kernel: Kernel, rows: NDArray[Any], features: NDArray[np.float64], pool: NDArray[np.intp], n_points: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Greedy pivoted Cholesky within the pool, while the pivots stay above half of the largest residual.
+    """Choose pivots greedily within the pool, while they stay above half of the largest residual.
 
-    Returns the pivots and the triangular factor of their residual covariance.
+    Return the pivots and the triangular factor of their residual covariance.
     """
     covariance = np.asarray(kernel(rows[pool], rows[pool]), dtype=np.float64) - features[pool] @ features[pool].T
     check_finite_kernel(kernel, covariance)
@@ -294,7 +294,7 @@ def _choose_pivots(
 
 
 def _check_positive(kernel: Kernel, residual: NDArray[np.float64], scale: float) -> None:
-    """A residual variance can only be negative by rounding, unless the kernel is no kernel."""
+    """Raise ValueError where a residual variance is negative by more than rounding: the kernel is not positive semi-definite."""
     if residual.min(initial=0.0) < -1e-6 * scale:
         raise ValueError(
             f"The kernel {kernel} is not positive semi-definite on these rows (a conditional variance came out as "
@@ -303,7 +303,7 @@ def _check_positive(kernel: Kernel, residual: NDArray[np.float64], scale: float)
 
 
 def check_residual(residual: float, own: float, tolerance: float, n_points: int) -> None:
-    """A warning where the points leave more open than they should, besides the rows' own part, which no point could explain."""
+    """Warn where the points leave more variance open than the tolerance, besides the rows' own part, which no point can explain."""
     if residual - own > RESIDUAL_SLACK * tolerance:
         warnings.warn(
             f"{n_points} inducing points leave {residual:.2g} of the prior variance open, more than "

@@ -31,7 +31,7 @@ MAX_TERMS = 16
 """Products of sums are multiplied out; each term has frequencies of its own, and costs as much as a kernel by itself."""
 
 TAILS = np.array([1.0, 0.775, 0.55, 0.325, 0.1, 0.01, 0.001, 0.0001, 0.0])
-"""Edges of the parts of a spectrum that have the same number of frequencies, by the share of the spectrum beyond them."""
+"""Edges of the strata of a spectral density that have the same number of frequencies, by the share of the density beyond them."""
 
 SHORTEST_WAVE = 1e-6
 """In lengthscales. Shorter waves, of which rough kernels have many, would turn the rounding error of a row into another value."""
@@ -65,7 +65,7 @@ class FourierFeatures:
         return float((self.amplitudes**2).sum())
 
     def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
-        """φ(x) for a block of rows. [n, 2F]
+        """Return φ(x) for a block of rows. [n, 2F]
 
         For rows in single precision the phases are found in double, and brought into (−π, π) before the waves are computed in single.
         """
@@ -82,19 +82,19 @@ class FourierFeatures:
 
 
 def fourier_features(kernel: Kernel, center: Array, n_frequencies: int, rng: np.random.Generator) -> FourierFeatures | None:
-    """So many frequencies (8 or more) for each term of the kernel; None where the kernel is not made of those below.
+    """Draw so many frequencies (8 or more) for each term of the kernel; return None for kernels other than those below.
 
     RBF, Matern and RationalQuadratic, with constants and white noise, their sums, products and whole powers. The frequencies are those
     of a scrambled Sobol sequence: each by itself has the right distribution, and together they fill it more evenly than independent ones.
     Half of them are from the highest tenth of the spectrum, with smaller amplitudes, because what inducing points leave open is there.
     """
-    spectrum = _spectrum(kernel)
-    if spectrum is None or len(spectrum.terms) > MAX_TERMS:
+    density = _spectral_density(kernel)
+    if density is None or len(density.terms) > MAX_TERMS:
         return None
     none = np.empty((len(center), 0)), np.empty(0)
-    waves = [none, *(_waves(term, len(center), n_frequencies, rng) for term in spectrum.terms)]
+    waves = [none, *(_waves(term, len(center), n_frequencies, rng) for term in density.terms)]
     frequencies, amplitudes = zip(*waves, strict=True)
-    return FourierFeatures(center, np.hstack(frequencies), np.concatenate(amplitudes), spectrum.nugget)
+    return FourierFeatures(center, np.hstack(frequencies), np.concatenate(amplitudes), density.nugget)
 
 
 # A kernel as a sum of terms
@@ -124,14 +124,14 @@ class SpectralDensity:
         return SpectralDensity(self.terms + other.terms, self.nugget + other.nugget)
 
     def __mul__(self, other: SpectralDensity) -> SpectralDensity:
-        """Each term with each. White noise times anything is white noise: what the product of the diagonals has beyond the terms'."""
+        """Multiply each term with each. The rest of the product of the diagonals is white noise, which times anything is white noise."""
         terms = [Term(one.variance * two.variance, one.factors + two.factors) for one in self.terms for two in other.terms]
         nugget = self.nugget * other.variance + self.variance * other.nugget + self.nugget * other.nugget
         return SpectralDensity(tuple(terms), nugget)
 
 
-def _spectrum(kernel: Kernel) -> SpectralDensity | None:
-    """The kernel multiplied out. By exact type: a subclass may be another function, as scikit-learn's Matern is one of its RBF."""
+def _spectral_density(kernel: Kernel) -> SpectralDensity | None:
+    """Multiply the kernel out. Only exact types count: a subclass may be another function, as Matern is a subclass of RBF."""
     kind = type(kernel)
     if kind in RADII:
         return SpectralDensity((Term(1.0, (kernel,)),))
@@ -140,7 +140,7 @@ def _spectrum(kernel: Kernel) -> SpectralDensity | None:
     if kind is WhiteKernel:
         return SpectralDensity((), float(kernel.noise_level))
     if kind in (Sum, Product):
-        one, two = _spectrum(kernel.k1), _spectrum(kernel.k2)
+        one, two = _spectral_density(kernel.k1), _spectral_density(kernel.k2)
         if one is None or two is None:
             return None
         return one + two if kind is Sum else one * two
@@ -148,8 +148,8 @@ def _spectrum(kernel: Kernel) -> SpectralDensity | None:
 
 
 def _power(kernel: Exponentiation) -> SpectralDensity | None:
-    """A repeated product; only whole powers of a kernel are kernels in general."""
-    base, exponent = _spectrum(kernel.kernel), float(kernel.exponent)
+    """Multiply a kernel with itself; only whole powers of a kernel are kernels in general."""
+    base, exponent = _spectral_density(kernel.kernel), float(kernel.exponent)
     if base is None or not exponent.is_integer() or not 0 <= exponent <= MAX_TERMS or len(base.terms) ** exponent > MAX_TERMS:
         return None
     return reduce(SpectralDensity.__mul__, [base] * int(exponent), SpectralDensity((Term(1.0),)))
@@ -159,24 +159,24 @@ def _power(kernel: Exponentiation) -> SpectralDensity | None:
 
 
 def _waves(term: Term, n_columns: int, n_frequencies: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """ω = Σ over factors of their frequencies: the spectral density of a product is the convolution of its factors'. [D, F], α [F]
+    """Return ω [D, F] and α [F]. ω sums the frequencies of the factors: the density of a product is the convolution of theirs.
 
-    The first factor's frequencies are stratified: as many for each part of the spectrum in `TAILS`, with amplitudes that make up for it.
+    The first factor's frequencies are stratified: equally many for each stratum in `TAILS`, with amplitudes that make up for it.
     """
     if not term.factors:
         return np.zeros((n_columns, 1)), np.array([np.sqrt(term.variance)])
     first, *others = np.split(_uniform(n_frequencies, len(term.factors) * (n_columns + 2), rng), len(term.factors))
     place = first[0] * (len(TAILS) - 1)
-    part = place.astype(int)
-    mass = TAILS[part] - TAILS[part + 1]
-    first[0] = TAILS[part + 1] + mass * (place - part)
+    stratum = place.astype(int)
+    mass = TAILS[stratum] - TAILS[stratum + 1]
+    first[0] = TAILS[stratum + 1] + mass * (place - stratum)
     uniform = [first, *others]
     frequencies = np.sum([_frequencies(factor, numbers) for factor, numbers in zip(term.factors, uniform, strict=True)], axis=0)
-    return frequencies, np.sqrt(term.variance * mass / np.bincount(part)[part])
+    return frequencies, np.sqrt(term.variance * mass / np.bincount(stratum)[stratum])
 
 
 def _frequencies(kernel: Any, uniform: Array) -> Array:
-    """Frequencies r d / l, with directions d uniform on the sphere, from uniform numbers: two for r and D for d. [D, F]"""
+    """Return frequencies r d / l, with directions d uniform on the sphere, from uniform numbers: two for r and D for d. [D, F]"""
     radius = np.minimum(RADII[type(kernel)](kernel, uniform[0], uniform[1], len(uniform) - 2), 1 / SHORTEST_WAVE)
     normal = ndtri(uniform[2:])
     lengthscale = np.broadcast_to(np.asarray(kernel.length_scale, dtype=np.float64), len(normal))
@@ -185,13 +185,13 @@ def _frequencies(kernel: Any, uniform: Array) -> Array:
 
 
 def _normal_radius(tail: Array, n_columns: int) -> Array:
-    """The length of a standard normal vector, exceeded with these probabilities: r² ~ χ²(D)."""
+    """Return the length that a standard normal vector exceeds with these probabilities: r² ~ χ²(D)."""
     radius: Array = np.sqrt(2 * gammainccinv(n_columns / 2, tail))
     return radius
 
 
 def _matern(kernel: Matern, tail: Array, _: Array, n_columns: int) -> Array:
-    """Of a multivariate t with 2ν degrees of freedom: 1 / (1 + r²/2ν) ~ Beta(ν, D/2)."""
+    """Return the length of a multivariate t with 2ν degrees of freedom: 1 / (1 + r²/2ν) ~ Beta(ν, D/2)."""
     if np.isinf(kernel.nu):
         return _normal_radius(tail, n_columns)
     share = np.maximum(betaincinv(kernel.nu, n_columns / 2, tail), np.finfo(float).tiny)
@@ -199,7 +199,7 @@ def _matern(kernel: Matern, tail: Array, _: Array, n_columns: int) -> Array:
 
 
 def _rational_quadratic(kernel: RationalQuadratic, tail: Array, uniform: Array, n_columns: int) -> Array:
-    """(1 + d²/(2αl²))^−α = E exp(−½ s d²/l²) with s ~ Gamma(α, rate α): the frequencies of an RBF, times √s."""
+    """Return an RBF's frequencies times √s: (1 + d²/(2αl²))^−α = E exp(−½ s d²/l²) with s ~ Gamma(α, rate α)."""
     return _normal_radius(tail, n_columns) * np.sqrt(gammaincinv(kernel.alpha, uniform) / kernel.alpha)
 
 
@@ -212,10 +212,10 @@ RADII: dict[type[Kernel], Callable[[Any, Array, Array, int], Array]] = {
 
 
 def _uniform(n_points: int, n_dimensions: int, rng: np.random.Generator) -> Array:
-    """Scrambled Sobol points in the open unit cube; independent ones in more dimensions than the sequence has. [n_dimensions, n_points]"""
+    """Return scrambled Sobol points in the open unit cube, or independent ones where the sequence has too few dimensions. [D, n_points]"""
     if n_dimensions > qmc.Sobol.MAXDIM:
         points = rng.random((n_points, n_dimensions))
-        points[:, 0] = (np.arange(n_points) + points[:, 0]) / n_points  # some of them in each part of the spectrum
+        points[:, 0] = (np.arange(n_points) + points[:, 0]) / n_points  # some of them in each stratum
     else:
         points = qmc.Sobol(n_dimensions, rng=rng).random_base2((n_points - 1).bit_length())[:n_points]
     return np.clip(points.T, 1e-12, 1 - 1e-12)

@@ -22,7 +22,7 @@ from ._features import Features
 
 FILE_VERSION = 1
 THREAD_BYTES = 2**30
-"""For the matrices of all threads together."""
+"""Memory for the matrices of all threads together."""
 NEGLIGIBLE_EIGENVALUE = 1e-6
 
 
@@ -45,7 +45,7 @@ class Moments:
     """Of the kernel and the inducing points that the sums belong to."""
 
     def __add__(self, other: Moments) -> Moments:
-        """The moments of both sets of rows together."""
+        """Return the moments of both sets of rows together."""
         if not isinstance(other, Moments):
             return NotImplemented
         if self.fingerprint != other.fingerprint:
@@ -72,17 +72,17 @@ class Moments:
         return cls.from_arrays(read_arrays(path, "a file written by Moments.save"))
 
     def to_arrays(self) -> dict[str, Any]:
-        """Everything by name, for a file."""
+        """Return all fields by name, for a file."""
         return {"version": FILE_VERSION, **{field.name: getattr(self, field.name) for field in fields(self)}}
 
     @classmethod
     def from_arrays(cls, content: Mapping[str, Any]) -> Moments:
-        """What `to_arrays` gave."""
+        """Build the moments from what `to_arrays` returned."""
         weight, diagonal = float(content["weight"]), float(content["diagonal"])
         return cls(weight, content["first"], content["second"], diagonal, str(content["fingerprint"]))
 
     def covariance(self, features: Features) -> tuple[NDArray[np.float64], float]:
-        """G and ρ: covariance of the whitened features over the rows, and their mean residual variance.
+        """Return G and ρ: covariance of the whitened features over the rows, and their mean residual variance.
 
         G = Σ w (a − ā)(a − ā)ᵀ / (Σw − 1)            [M, M]
         ρ = Σ w (k(x, x) − aᵀa) / Σw
@@ -103,7 +103,7 @@ class Moments:
 
 
 def read_arrays(path: str | PathLike[str], what: str) -> dict[str, Any]:
-    """The arrays of a file that holds moments, or a sentence that it is not `what` it should be."""
+    """Read the arrays of a file that holds moments. Raise ValueError where it is not `what` it should be."""
     with open(path, "rb") as file:
         try:
             with np.load(file, allow_pickle=False) as archive:
@@ -120,7 +120,7 @@ def read_arrays(path: str | PathLike[str], what: str) -> dict[str, Any]:
 
 
 def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None = None, keeper: Keeper | None = None) -> Moments:
-    """One pass over the rows: the moments of each part, added in the order of the parts.
+    """Pass over the rows once and add the moments of the parts in their order.
 
     Parts do not depend on the number of threads, so neither does a bit of the result.
     """
@@ -132,7 +132,7 @@ def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None
 
 
 def _moments_of_part(features: Features, part: Part) -> Moments:
-    """The moments of consecutive rows, block by block in buffers that stay in cache."""
+    """Return the moments of consecutive rows, block by block in buffers that stay in cache."""
     n_rows, n_points = len(part.rows), features.n_points
     size = rows_in_cache(n_points)
     buffer = np.empty((min(size, n_rows), n_points))
@@ -188,7 +188,7 @@ class Spectrum:
 
     @classmethod
     def of(cls, moments: Moments, features: Features) -> Spectrum:
-        """Eigendecomposition, with the sign of each direction fixed by the function it stands for."""
+        """Decompose the feature covariance. The sign of each direction is fixed by the function that it stands for."""
         covariance, residual = moments.covariance(features)
         ascending, vectors = eigh(covariance, driver="evd", check_finite=False)
         eigenvalues = np.maximum(ascending[::-1], 0.0)
@@ -205,7 +205,7 @@ class Spectrum:
 
 
 def _signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """+1 or −1 for each column, so that its entry of largest size becomes positive; near-ties go to the first."""
+    """Return +1 or −1 for each column, so that its entry of largest size becomes positive; near-ties go to the first."""
     size = np.abs(values)
     largest = np.argmax(np.round(size / np.maximum(size.max(axis=0), np.finfo(float).tiny), 6), axis=0)
     picked = values[largest, np.arange(values.shape[1])]

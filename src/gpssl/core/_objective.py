@@ -43,20 +43,20 @@ directions, leaves a kink at y = 0 that costs digits: 1e-4 at 1e-7."""
 
 
 def variance_loss(covariance: Array) -> Array:
-    """ℓ_var = (1/J) Σ_j max(0, γ − sqrt(C_jj + ε)), for each matrix C in an array [..., J, J]. [...]"""
+    """Return ℓ_var = (1/J) Σ_j max(0, γ − sqrt(C_jj + ε)), for each matrix C in an array [..., J, J]. [...]"""
     deviations = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1) + EPSILON)
     return np.maximum(0.0, TARGET - deviations).mean(axis=-1)
 
 
 def covariance_loss(covariance: Array) -> Array:
-    """ℓ_cov = (1/J) Σ_{j≠k} C_jk², for each matrix C in an array [..., J, J]. [...]"""
+    """Return ℓ_cov = (1/J) Σ_{j≠k} C_jk², for each matrix C in an array [..., J, J]. [...]"""
     squares = covariance**2
     off_diagonal = squares.sum(axis=(-2, -1)) - np.trace(squares, axis1=-2, axis2=-1)
     return off_diagonal / covariance.shape[-1]
 
 
 def represented_covariance(weights: Array, spectrum: Spectrum) -> Array:
-    """C_jk = Σ_a λ_a v_ja v_ka + δ_jk (ρ + tail), for weights [..., J, r]. [..., J, J]"""
+    """Return C_jk = Σ_a λ_a v_ja v_ka + δ_jk (ρ + tail), for weights [..., J, r]. [..., J, J]"""
     covariance = (weights * spectrum.eigenvalues) @ weights.swapaxes(-2, -1)
     return covariance + (spectrum.residual + spectrum.tail_sum) * np.eye(weights.shape[-2])
 
@@ -72,13 +72,13 @@ class Gradient(NamedTuple):
 
 
 def kl_divergence(mean: Array, std: Array) -> Gradient:
-    """KL(q ‖ p) = ½ Σ (m² + s² − 1) − Σ log s, from q = N(m, s²) to the prior p = N(0, 1)."""
+    """Return KL(q ‖ p) = ½ Σ (m² + s² − 1) − Σ log s, from q = N(m, s²) to the prior p = N(0, 1)."""
     value = 0.5 * float((mean**2 + std**2 - 1).sum()) - float(np.log(std).sum())
     return Gradient(value, mean, std - 1 / std)
 
 
 def expected_covariance_loss(mean: Array, std: Array, spectrum: Spectrum) -> Gradient:
-    """E_q[ℓ_cov] = (1/J) Σ_{j≠k} E[C_jk²] in closed form, where C_jk = Σ_a λ_a v_ja v_ka:
+    """Return E_q[ℓ_cov] = (1/J) Σ_{j≠k} E[C_jk²] in closed form, where C_jk = Σ_a λ_a v_ja v_ka:
 
     E[C_jk²] = (Σ λ m_j m_k)² − Σ λ² m_j² m_k² + Σ λ² (m_j² + s_j²)(m_k² + s_k²)      j ≠ k
 
@@ -112,7 +112,7 @@ class HingeExpectation(NamedTuple):
 
 
 def expected_hinge(offset: Array, mean: Array, std: Array) -> HingeExpectation:
-    """E max(0, γ − sqrt(c + y²)) over y ~ N(b, σ²), elementwise, for c = `offset` > 0.
+    """Return E max(0, γ − sqrt(c + y²)) over y ~ N(b, σ²), elementwise, for c = `offset` > 0.
 
     With y = √c sinh u the root becomes √c cosh u and the integrand is smooth on the interval where it is positive,
     |u| < arcosh(γ/√c), cut to the window where the normal density is; Gauss–Legendre quadrature does the rest. The integrand
@@ -167,7 +167,7 @@ class ExpectedVarianceLoss:
         self.excess = self.draws**2 - 1
 
     def __call__(self, mean: Array, std: Array) -> Gradient:
-        """The value and its gradient."""
+        """Return the value and its gradient."""
         drawn = np.s_[:, : self.n_drawn]
         drawn_others, drawn_mean, drawn_std = self.others[drawn], mean[drawn], std[drawn]
         offset = (self.others * (mean**2 + std**2)).sum(axis=1) + self.constant
@@ -188,14 +188,14 @@ class ExpectedVarianceLoss:
 
 
 def _fluctuating_directions(eigenvalues: Array) -> int:
-    """d: beyond it lies less than `NEGLECTED_VARIANCE` of Σ λ², which is half the variance of C_jj under the prior."""
+    """Return d: beyond it lies less than `NEGLECTED_VARIANCE` of Σ λ², which is half the variance of C_jj under the prior."""
     beyond = np.cumsum(eigenvalues[::-1] ** 2)[::-1]
     return max(1, int((beyond > NEGLECTED_VARIANCE * beyond[0]).sum()))
 
 
 @lru_cache(maxsize=8)
 def normal_draws(n_draws: int, n_dimensions: int, seed: int) -> Array:
-    """Scrambled Sobol points mapped to the standard normal; the same array for the same arguments, read-only. [n_draws, n_dimensions]"""
+    """Return scrambled Sobol points mapped to the standard normal: one read-only array for equal arguments. [n_draws, n_dimensions]"""
     sobol = qmc.Sobol(n_dimensions, rng=np.random.default_rng(seed))
     draws: Array = ndtri(np.clip(sobol.random(n_draws), 1e-12, 1 - 1e-12))
     draws.setflags(write=False)
@@ -214,11 +214,11 @@ class Objective:
     """τ"""
 
     def loss(self, covariance: Array) -> Array:
-        """ℓ(C) = c_V ℓ_var + c_C ℓ_cov, for each matrix in an array [..., J, J]. [...]"""
+        """Return ℓ(C) = c_V ℓ_var + c_C ℓ_cov, for each matrix in an array [..., J, J]. [...]"""
         return self.variance_weight * variance_loss(covariance) + self.covariance_weight * covariance_loss(covariance)
 
     def expected(self, mean: Array, std: Array, spectrum: Spectrum, expected_variance: ExpectedVarianceLoss) -> Gradient:
-        """E_q[ℓ] + τ KL(q ‖ p), the negative ELBO of the paper's section 2.2, with its gradient."""
+        """Return E_q[ℓ] + τ KL(q ‖ p), the negative ELBO of the paper's section 2.2, with its gradient."""
         terms = (
             (self.variance_weight, expected_variance(mean, std)),
             (self.covariance_weight, expected_covariance_loss(mean, std, spectrum)),

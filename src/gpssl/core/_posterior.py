@@ -32,19 +32,19 @@ class Weights(Protocol):
         ...
 
     def variance_along(self, projections: Array) -> Array:
-        """Var(bᵀ v_j) for each row b of the projections [n, r]. [n, J]"""
+        """Return Var(bᵀ v_j) for each row b of the projections [n, r]. [n, J]"""
         ...
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """Independent draws of v. [S, J, r]"""
+        """Draw v independently so many times. [S, J, r]"""
         ...
 
     def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
-        """E[ℓ(C)] for rows whose projections have this covariance A [M, M], the tail at the prior: C = V A Vᵀ + ρ I."""
+        """Return E[ℓ(C)] for rows whose projections have this covariance A [M, M], the tail at the prior: C = V A Vᵀ + ρ I."""
         ...
 
     def divergence(self) -> float:
-        """What the objective multiplies by the temperature."""
+        """Return the divergence from the prior, which the objective multiplies by the temperature."""
         ...
 
 
@@ -61,11 +61,11 @@ class Posterior:
     weights: Weights
 
     def mean(self, X: NDArray[Any]) -> Array:
-        """E f_j(x) = Σ_a b_a(x) E v_ja. [n, J]"""
+        """Return E f_j(x) = Σ_a b_a(x) E v_ja. [n, J]"""
         return self.features.project(X, self.basis @ self.weights.mean.T)
 
     def std(self, X: NDArray[Any]) -> Array:
-        """sqrt(k(x, x) − Σ_a b_a(x)² + Var(Σ_a b_a(x) v_ja)). [n, J]"""
+        """Return sqrt(k(x, x) − Σ_a b_a(x)² + Var(Σ_a b_a(x) v_ja)). [n, J]"""
         out = np.empty((len(X), len(self.weights.mean)), dtype=result_dtype(X))
         directions = self.features.unwhiten(self.basis)
         self.features.columns(X[:1])  # builds what the threads share
@@ -114,15 +114,15 @@ class GaussianWeights:
     std: Array
 
     def variance_along(self, projections: Array) -> Array:
-        """Σ_a b_a² s_ja²."""
+        """Return Σ_a b_a² s_ja²."""
         return projections**2 @ (self.std**2).T
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """m + s η."""
+        """Return m + s η."""
         return self.mean + self.std * rng.standard_normal((n_draws, *self.mean.shape))
 
     def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
-        """The covariance loss in closed form, the variance loss by quasi-random draws."""
+        """Return the expectation, of the covariance loss in closed form, of the variance loss by quasi-random draws."""
         mean = _pad(self.mean, len(covariance), 0.0)
         std = _pad(self.std, len(covariance), 1.0)
         off_diagonal = _expected_squared_covariances(mean, std, covariance)
@@ -134,7 +134,7 @@ class GaussianWeights:
         return float(objective.variance_weight * hinges.mean() + objective.covariance_weight * off_diagonal.sum() / len(mean))
 
     def divergence(self) -> float:
-        """KL(q ‖ p)."""
+        """Return KL(q ‖ p)."""
         return kl_divergence(self.mean, self.std).value
 
 
@@ -145,19 +145,19 @@ class PointWeights:
     mean: Array
 
     def variance_along(self, projections: Array) -> Array:
-        """Zero."""
+        """Return zero."""
         return np.zeros((len(projections), len(self.mean)))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """The mode, again and again."""
+        """Return the mode for every draw."""
         return np.tile(self.mean, (n_draws, 1, 1))
 
     def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
-        """The loss at the mode."""
+        """Return the loss at the mode."""
         return GaussianWeights(self.mean, np.zeros_like(self.mean)).expected_loss(covariance, residual, objective)
 
     def divergence(self) -> float:
-        """½|v|², the negative log density of the prior without its constant."""
+        """Return ½|v|², the negative log density of the prior without its constant."""
         return 0.5 * float((self.mean**2).sum())
 
 
@@ -170,23 +170,23 @@ class DrawnWeights:
 
     @property
     def mean(self) -> Array:
-        """The draws' average."""
+        """The average of the draws."""
         return self.draws.mean(axis=0)
 
     def variance_along(self, projections: Array) -> Array:
-        """The draws' variance along each row."""
+        """Return the variance of the draws along each row."""
         deviations = self.draws - self.mean
         return np.stack([((projections @ deviations[:, j].T) ** 2).mean(axis=1) for j in range(deviations.shape[1])], 1)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """Stored draws at random; none twice while there are enough."""
+        """Choose stored draws at random; none twice while there are enough."""
         n_stored = len(self.draws)
         if n_draws <= n_stored:
             return self.draws[rng.permutation(n_stored)[:n_draws]]
         return self.draws[rng.integers(n_stored, size=n_draws)]
 
     def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
-        """The loss averaged over the draws, with a draw from the prior along the tail."""
+        """Return the loss averaged over the draws, with a draw from the prior along the tail."""
         n_draws, n_components, rank = self.draws.shape
         tail = np.random.default_rng(0).standard_normal((n_draws, n_components, len(covariance) - rank))
         weights = np.concatenate([self.draws, tail], axis=-1)
@@ -194,18 +194,18 @@ class DrawnWeights:
         return float(objective.loss(represented).mean())
 
     def divergence(self) -> float:
-        """Zero: the divergence of the exact posterior needs its unknown normalizing constant."""
+        """Return zero: the divergence of the exact posterior needs its unknown normalizing constant."""
         return 0.0
 
 
 def _pad(values: Array, n_directions: int, fill: float) -> Array:
-    """The values along the learned directions, followed by the prior's along the tail."""
+    """Return the values along the learned directions, followed by the prior's along the tail."""
     tail = np.full((len(values), n_directions - values.shape[1]), fill)
     return np.concatenate([values, tail], axis=1)
 
 
 def _expected_squared_covariances(mean: Array, std: Array, covariance: Array) -> Array:
-    """E[(v_jᵀ A v_k)²] for j ≠ k and any A. [J, J]
+    """Return E[(v_jᵀ A v_k)²] for j ≠ k and any A. [J, J]
 
     (m_jᵀ A m_k)² + m_jᵀ A S_k A m_j + m_kᵀ A S_j A m_k + tr(S_j A S_k A),      S = diag(s²)
     """

@@ -1,4 +1,4 @@
-"""Minimizing the objective over means and standard deviations, to a point that rounding errors do not move."""
+"""Minimize the objective over means and standard deviations, down to a point that rounding errors do not move."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Minimization:
         self.unit = np.full_like(self.start, 1 / np.sqrt(2 * temperature))
 
     def minimize(self, max_iterations: int) -> Minimum:
-        """L-BFGS from the start. Far from there the curvatures are others, so that they are measured anew after every stage."""
+        """Run L-BFGS from the start. The curvatures change on the way, so that they are measured again after every stage."""
         self._measure_sizes(self.start)
         minimum = self._descend(self.start / self.unit, min(STAGE, max_iterations), LBFGS_TOLERANCES[0])
         n_iterations = minimum.n_iterations
@@ -88,7 +88,7 @@ class Minimization:
         return minimum._replace(n_iterations=n_iterations)
 
     def with_free_means(self, minimum: Minimum, max_iterations: int) -> tuple[Minimization, Minimum]:
-        """L-BFGS from a minimum on, with all means in the leading directions free. For one pattern in each direction."""
+        """Run L-BFGS from a minimum on, with all means in the leading directions free. There must be one pattern for each direction."""
         patterns = np.eye(self.patterns.shape[1]).reshape(-1, *self.mean_shape)
         start = Start(patterns, minimum.mean[:, : self.mean_shape[1]].ravel(), minimum.std)
         free = Minimization(self.search, self.function, start, self.temperature, self.steps)
@@ -97,7 +97,7 @@ class Minimization:
         return free, trial._replace(n_iterations=minimum.n_iterations + trial.n_iterations)
 
     def refine(self, minimum: Minimum, max_iterations: int) -> Minimum:
-        """Newton steps from a minimum; where they do not take, L-BFGS to a tighter tolerance before trying them again."""
+        """Take Newton steps from a minimum; where they fail, run L-BFGS to a tighter tolerance before trying them again."""
         self.followed = self.function
         for tolerance in LBFGS_TOLERANCES[1:]:
             minimum = self.polish(minimum)
@@ -125,7 +125,7 @@ class Minimization:
             raise StopIteration
 
     def polish(self, minimum: Minimum) -> Minimum:
-        """Newton steps from a minimum that is nearly one.
+        """Take Newton steps from a point that is nearly a minimum.
 
         A line search compares values, which agree to 16 digits while the point is still off by 8; Newton's method compares
         gradients. The Hessian is applied by differences of the gradient and inverted by conjugate gradients. A step that does not
@@ -148,13 +148,13 @@ class Minimization:
         return self._minimum(point, minimum.n_iterations)
 
     def _measure_sizes(self, position: Array) -> None:
-        """Units of the sizes: 1/√h with the curvature h along t_p, at least that of the divergence, by one difference for each."""
+        """Set the units of the sizes to 1/√h with the curvature h along t_p, at least that of the divergence, by one difference each."""
         least = self.temperature * (self.patterns**2).sum(axis=1)
         steps = DIFFERENCE * np.maximum(np.abs(position[: self.n_sizes]), 1.0)
         self._measure(position, [slice(p, p + 1) for p in range(self.n_sizes)], steps, least)
 
     def _measure_stds(self, position: Array) -> None:
-        """Units of log s in the leading directions, where losses add to the divergence's 2τ.
+        """Set the units of log s in the leading directions, where losses add to the divergence's 2τ.
 
         One difference for all dimensions together, since near a minimum they hardly depend on one another.
         """

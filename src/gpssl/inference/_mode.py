@@ -33,7 +33,7 @@ class Arrangement(NamedTuple):
     """t [n]"""
 
     def weights(self, n_directions: int) -> Array:
-        """v [J, n_directions]"""
+        """Return v. [J, n_directions]"""
         weights = np.zeros((len(self.mixing), n_directions))
         weights[:, : len(self.scale)] = self.mixing * self.scale
         return weights
@@ -56,7 +56,7 @@ class Mode(BaseEstimator):
     def infer(
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False, task: Task = SILENT
     ) -> tuple[PointWeights, float, ModeReport]:
-        """The mode, the objective there, and its arrangement. Needs no draws, so the seed is not used."""
+        """Return the mode, the objective there, and its arrangement. There are no draws, so the seed is not used."""
         spectrum = replace(spectrum, tail_sum=0.0, tail_sum_of_squares=0.0)  # at the mode the tail is zero
         name, arrangement = "spectral", spectral_mode(spectrum, objective, n_components)
         if sharing_pays(spectrum, objective, n_components):
@@ -68,7 +68,7 @@ class Mode(BaseEstimator):
 
 
 def sharing_pays(spectrum: Spectrum, objective: Objective, n_components: int) -> bool:
-    """Whether the mode is better by one per cent where the dimensions share directions.
+    """Return whether the mode is better by one per cent where the dimensions share directions.
 
     Where dimensions outnumber directions they share in any case, and the spectral arrangement is no minimum, only a way to share.
     """
@@ -80,13 +80,13 @@ def sharing_pays(spectrum: Spectrum, objective: Objective, n_components: int) ->
 
 
 def own_directions(spectrum: Spectrum, n_components: int) -> Array:
-    """R for dimension j along direction j; where directions are too few, dimensions double up. [J, min(J, r)]"""
+    """Return R for dimension j along direction j; where directions are too few, dimensions double up. [J, min(J, r)]"""
     n_directions = min(n_components, spectrum.rank)
     return np.eye(n_directions)[np.arange(n_components) % n_directions]
 
 
 def spectral_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> Arrangement:
-    """The mode among v_j = μ_j e_j, dimension j along direction j, for as many directions as dimensions.
+    """Return the mode among v_j = μ_j e_j, dimension j along direction j, for as many directions as dimensions.
 
     With q = sqrt(λ μ² + c), c = ρ + tail + ε, dimension j contributes (c_V/J) max(0, γ − q) + τ (q² − c) / 2λ, which is least at
 
@@ -101,7 +101,7 @@ def spectral_mode(spectrum: Spectrum, objective: Objective, n_components: int) -
 
 
 def shared_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> Arrangement:
-    """The mode among functions whose dimensions all have the same variance d.
+    """Return the mode among functions whose dimensions all have the same variance d.
 
     Let e_a be the eigenvalues of the covariance C of the representations, without the constant c. With C_jj = d for all j,
 
@@ -116,7 +116,7 @@ def shared_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> 
     n_directions = min(n_components, spectrum.rank)
     eigenvalues = spectrum.eigenvalues[:n_directions]
     prices = n_components * objective.temperature / (4 * eigenvalues)
-    # Without a covariance loss all dimensions would take the first direction, which a tiny one says without a division by zero.
+    # Without a covariance loss all dimensions take the first direction. A tiny weight has the same effect and avoids a division by zero.
     covariance_weight = max(objective.covariance_weight, LEAST_COVARIANCE_WEIGHT * float(prices[0]))
     constant = _constant(spectrum)
 
@@ -135,14 +135,14 @@ def shared_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> 
 
 
 def _water_level(prices: Array, amount: float) -> float:
-    """ν with Σ max(0, ν − p_a) = amount, for rising prices p."""
+    """Return ν with Σ max(0, ν − p_a) = amount, for rising prices p."""
     levels = (amount + np.cumsum(prices)) / np.arange(1, len(prices) + 1)
     n_used = max(1, int((levels > prices).sum()))
     return float(levels[n_used - 1])
 
 
 def equalizing(eigenvalues: Array) -> Array:
-    """An orthogonal R for which all diagonal entries of R diag(eigenvalues) Rᵀ are equal (Schur and Horn). [J, J]
+    """Return an orthogonal R for which all diagonal entries of R diag(eigenvalues) Rᵀ are equal (Schur and Horn). [J, J]
 
     `eigenvalues` fall. A rotation of one row above the mean and one below brings one of the two to the mean; the other takes
     what is left. Rows that wait have met no other that waits, so their block of the matrix is still diagonal.
@@ -172,26 +172,26 @@ def equalizing(eigenvalues: Array) -> Array:
 
 
 def leading_directions(mean: Array, eigenvalues: Array) -> NDArray[np.intp]:
-    """For each dimension the first direction that contributes nearly as much as any. [J]
+    """Return for each dimension the first direction that contributes nearly as much as any. [J]
 
-    Not the largest contribution: where directions are shared two may be equal, and a rounding error would decide.
+    The largest contribution would not do: where directions are shared, two may be equal, and a rounding error would decide.
     """
     contributions = mean**2 * eigenvalues
     return np.argmax(contributions >= NEARLY * contributions.max(axis=1, keepdims=True), axis=1)
 
 
 def with_fixed_signs(mean: Array, eigenvalues: Array) -> Array:
-    """Each dimension with the sign that makes its leading direction positive; the objective does not tell the two apart."""
+    """Make the leading direction of each dimension positive; the objective is the same for both signs."""
     leading = np.take_along_axis(mean, leading_directions(mean, eigenvalues)[:, None], axis=1)
     return mean * np.where(leading < 0, -1.0, 1.0)
 
 
 def _constant(spectrum: Spectrum) -> float:
-    """c: the part of C_jj + ε that the leading directions do not decide."""
+    """Return c, the part of C_jj + ε that the leading directions do not decide."""
     return spectrum.residual + spectrum.tail_sum + EPSILON
 
 
 def _negative_log_density(weights: Array, spectrum: Spectrum, objective: Objective) -> float:
-    """ℓ(C(v)) + τ/2 |v|²."""
+    """Return ℓ(C(v)) + τ/2 |v|²."""
     loss = float(objective.loss(represented_covariance(weights, spectrum)))
     return loss + objective.temperature * PointWeights(weights).divergence()

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 def split_r_hat(chains: Array) -> Array:
-    """Potential scale reduction of each quantity, from chains [n_chains, n_samples, ...], each split in two. [...]
+    """Return the potential scale reduction of each quantity, from chains [n_chains, n_samples, ...], each split in two. [...]
 
     R̂ = sqrt(((n − 1)/n · W + B/n) / W),      W = mean of the within-chain variances,      B/n = variance of the chain means
     """
@@ -38,7 +38,7 @@ def split_r_hat(chains: Array) -> Array:
 
 
 def effective_sample_size(chains: Array) -> Array:
-    """How many independent draws the chains [n_chains, n_samples, ...] are worth for the mean of each quantity. [...]
+    """Return how many independent draws the chains [n_chains, n_samples, ...] are worth for the mean of each quantity. [...]
 
     n_eff = m n / (1 + 2 Σ_t ρ_t),      ρ_t = 1 − (W − mean autocovariance at lag t) / (W (n − 1)/n + B/n)
 
@@ -62,13 +62,13 @@ def effective_sample_size(chains: Array) -> Array:
 
 
 def _split(chains: Array) -> Array:
-    """Each chain as two chains of half its length. [2 n_chains, n_samples // 2, ...]"""
+    """Split each chain into two of half its length. [2 n_chains, n_samples // 2, ...]"""
     half = chains.shape[1] // 2
     return np.concatenate([chains[:, :half], chains[:, half : 2 * half]])
 
 
 def _autocovariance(chains: Array) -> Array:
-    """At all lags, by fast Fourier transform. [n_chains, n_samples, ...]"""
+    """Return the autocovariance at all lags, by fast Fourier transform. [n_chains, n_samples, ...]"""
     n_samples = chains.shape[1]
     centered = chains - chains.mean(axis=1, keepdims=True)
     transform = np.fft.rfft(centered, n=2 * n_samples, axis=1)
@@ -87,9 +87,9 @@ class SamplingReport(NamedTuple):
     r_hat: float
     """Largest split R-hat over the loss and all weights; near 1 when the chains agree."""
     effective_sample_size: float
-    """Smallest, over the loss and all weights."""
+    """Smallest effective sample size over the loss and all weights."""
     loss_r_hat: float
-    """Of the loss alone, which no relabeling or rotation of the dimensions changes."""
+    """Split R-hat of the loss alone, which no relabeling or rotation of the dimensions changes."""
     loss_effective_sample_size: float
 
 
@@ -117,7 +117,7 @@ class Sampling(BaseEstimator):
     def infer(
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False, task: Task = SILENT
     ) -> tuple[DrawnWeights, float, SamplingReport]:
-        """Draws of the weights, their mean loss, and how well the chains mixed."""
+        """Return draws of the weights, their mean loss, and how well the chains mixed."""
         for name, least in (("n_chains", 1), ("n_warmup", 1), ("n_samples", LEAST_SAMPLES)):
             check_number(name, getattr(self, name), Integral, at_least=least)
         guide, _, _ = Variational().infer(spectrum, objective, n_components, seed)
@@ -155,7 +155,7 @@ def elliptical_slice_samples(
     progress: Progress,
     steps: Steps | None = None,
 ) -> Array:
-    """Chains of draws from N(x; 0, I)·likelihood(x); fewer, but some, where a callback asks to stop. [n_chains, n_samples, ...]"""
+    """Draw chains from N(x; 0, I)·likelihood(x), shorter ones where a callback asks to stop. [n_chains, n_samples, ...]"""
     state, level = start, log_likelihood(start)
     samples = np.empty((len(start), n_samples, *start.shape[1:]))
     for step in range(-n_warmup, n_samples):
@@ -173,7 +173,7 @@ def elliptical_slice_samples(
 def _elliptical_slice_step(
     log_likelihood: Callable[[Array], Array], state: Array, level: Array, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """One step of every chain: shrink the bracket of angles on the ellipse until a point lies above the slice.
+    """Move every chain by one step: shrink the bracket of angles on the ellipse until a point lies above the slice.
 
     x' = x cos θ + ν sin θ,      ν ~ N(0, I)
     """

@@ -82,7 +82,7 @@ class Variational(BaseEstimator):
     def infer(
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, *, verbose: bool = False, task: Task = SILENT
     ) -> tuple[GaussianWeights, float, OptimizationReport]:
-        """The optimal q, the objective there, and how the minimization went."""
+        """Return the optimal q, the objective there, and how the minimization went."""
         if not isinstance(self.n_draws, Integral) or self.n_draws < 1 or self.n_draws & (self.n_draws - 1):
             raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
         check_number("max_iterations", self.max_iterations, Integral, at_least=1)
@@ -99,7 +99,7 @@ class Variational(BaseEstimator):
     def _minimize(
         self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, steps: Steps
     ) -> tuple[Minimum, float, OptimizationReport]:
-        """The minimum on as many draws as it takes, and the objective there on fresh ones."""
+        """Return the minimum on as many draws as it takes, and the objective there on fresh ones."""
         own = np.arange(n_components) % spectrum.rank
         judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
         for factor in DRAW_FACTORS:
@@ -115,7 +115,7 @@ class Variational(BaseEstimator):
 
 
 def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
-    """Dimension j along direction j, close to the minimum.
+    """Start with dimension j along direction j, close to the minimum.
 
     There C_jj^½ is about normal, with mean sqrt(λ_j m_j² + c_j) and width σ_j (`deviation_of`). With the mean at γ + z σ_j the hinge
     of the variance loss pulls on it by (c_V/J) Φ(−z), which the divergence balances, and on σ_j by (c_V/J) φ(z):
@@ -130,13 +130,13 @@ def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) 
     mean = Arrangement(mixing, TARGET / root).weights(spectrum.rank)
     std = fitting_widths(mean, mixing @ (pull * norm.pdf(z)), spectrum, objective)
     deviation = deviation_of(mean, std, spectrum)
-    first = slice(len(root))  # where dimensions double up, the first of each direction speaks for all
+    first = slice(len(root))  # where dimensions double up, the first one of each direction stands for all
     length = (TARGET + z * deviation.width[first]) ** 2 - deviation.others[first]
     return tied(Arrangement(mixing, np.sqrt(np.maximum(length, LEAST_ENERGY)) / root), std)
 
 
 def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
-    """The mode among functions whose dimensions share the leading directions."""
+    """Start at the mode among functions whose dimensions share the leading directions."""
     mixing, scale = shared_mode(spectrum, objective, n_components)
     # At zero, where the mode leaves out a direction, the gradient is zero by symmetry; a little of it is free to grow.
     least = np.sqrt(LEAST_ENERGY / spectrum.eigenvalues[: len(scale)])
@@ -145,7 +145,7 @@ def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) ->
 
 
 def tied(arrangement: Arrangement, std: Array) -> Start:
-    """m_ja = R_ja t_a with R fixed: one pattern for each direction."""
+    """Start with m_ja = R_ja t_a, where R stays fixed: one pattern for each direction."""
     n_directions = len(arrangement.scale)
     patterns = np.zeros((n_directions, *arrangement.mixing.shape))
     patterns[np.arange(n_directions), :, np.arange(n_directions)] = arrangement.mixing.T
@@ -153,7 +153,7 @@ def tied(arrangement: Arrangement, std: Array) -> Start:
 
 
 def fitting_widths(mean: Array, pull: Array, spectrum: Spectrum, objective: Objective) -> Array:
-    """Standard deviations that balance the losses and the divergence at these means, by a fixed point. [J, r]
+    """Return the standard deviations that balance the losses and the divergence at these means, by a fixed point. [J, r]
 
     c_C ∂ℓ_cov/∂s + p_j ∂σ_j/∂s + τ (s − 1/s) = 0, where p_j is the pull of the variance loss on the width of dimension j, of which only
     the part along the mean is counted. The first two are h s with an h that depends on s only weakly: s² = τ / (τ + h).
@@ -169,7 +169,7 @@ def fitting_widths(mean: Array, pull: Array, spectrum: Spectrum, objective: Obje
 
 
 class Deviation(NamedTuple):
-    """C_jj^½ of each dimension, as q has it."""
+    """The distribution of C_jj^½ under q, for each dimension."""
 
     width: Array
     """σ_j, its standard deviation near γ. [J]"""
@@ -178,7 +178,7 @@ class Deviation(NamedTuple):
 
 
 def deviation_of(mean: Array, std: Array, spectrum: Spectrum) -> Deviation:
-    """σ_j² ≈ Σ_a λ_a s_ja² cos²_ja + ½ Σ_a (λ_a s_ja² (1 − cos²_ja))² / γ², with the cosine between mean and direction.
+    """Return σ_j² ≈ Σ_a λ_a s_ja² cos²_ja + ½ Σ_a (λ_a s_ja² (1 − cos²_ja))² / γ², with the cosine between mean and direction.
 
     The first sum is along the mean, to first order; the second is across it, where only squares enter.
     """
@@ -195,7 +195,7 @@ def _squared_cosines(mean: Array, spectrum: Spectrum) -> Array:
 
 
 def rounded(spectrum: Spectrum) -> Spectrum:
-    """The spectrum to ten digits of its largest eigenvalue, so that rounding errors leave the same bits."""
+    """Round the spectrum to ten digits of its largest eigenvalue, so that rounding errors leave the same bits."""
     quantum = np.exp2(np.floor(np.log2(spectrum.eigenvalues[0])) - ROUNDED_BITS)
     return replace(
         spectrum,
@@ -223,7 +223,7 @@ class _VariationalProblem:
         self.steps = steps
 
     def solve_roughly(self, max_iterations: int) -> tuple[Minimum, OptimizationReport]:
-        """A few steps from the starts, which are close to minima themselves; chosen by the same rule as in `solve`."""
+        """Take a few steps from the starts, which are close to minima themselves, and choose by the same rule as `solve`."""
         n_steps = min(ROUGH_ITERATIONS, max_iterations)
         minimum = self._descent(spectral_start(self.spectrum, self.objective, self.n_components)).minimize(n_steps)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
@@ -233,7 +233,7 @@ class _VariationalProblem:
         return _reported("spectral", minimum)
 
     def solve(self, max_iterations: int) -> tuple[Minimum, OptimizationReport]:
-        """The minimum from the spectral start, or from the shared one where that is clearly better, to machine precision."""
+        """Return the minimum from the spectral start, or from the shared one where that is clearly better, to machine precision."""
         descent = self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
         minimum = descent.minimize(max_iterations)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
@@ -244,7 +244,7 @@ class _VariationalProblem:
         return _reported("spectral", descent.refine(minimum, max_iterations))
 
     def _settle_in_the_valley(self, descent: Minimization, minimum: Minimum, max_iterations: int) -> Minimum:
-        """With all means free, if the descent comes to an end; otherwise with the mixing of the start."""
+        """Return the minimum with all means free, if the descent comes to an end; otherwise the one with the mixing of the start."""
         free, trial = descent.with_free_means(minimum, min(TRIAL_ITERATIONS, max_iterations))
         if trial.error < STALLED_ERROR:
             trial = free.refine(trial, max_iterations)
@@ -253,7 +253,7 @@ class _VariationalProblem:
         return descent.refine(minimum, max_iterations)
 
     def _descent(self, start: Start) -> Minimization:
-        """Each dimension's leading direction at the start is the one that is integrated out."""
+        """Prepare the descent from a start, whose leading direction in each dimension is the one that is integrated out."""
         mean = np.tensordot(start.sizes, start.patterns, axes=1)
         own = leading_directions(mean, self.spectrum.eigenvalues[: mean.shape[1]])
         search, function = (

@@ -1,4 +1,4 @@
-"""Models as files: data only, with a card that says what a model was trained on. See `save` and `load`."""
+"""Model files: data and no code, with a card that says what a model was trained on. See `save` and `load`."""
 
 from ..data._column_facts import ColumnFacts
 from ._archive import ModelFileError

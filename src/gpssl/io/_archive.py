@@ -25,21 +25,21 @@ from .._runtime.atomic import written_beside
 CARD, MODEL = "card.json", "model.json"
 ARRAY = re.compile(r"arrays/[0-9]{1,9}\.npy", re.ASCII)
 ARRAY_KINDS = "biufUMm"
-"""Booleans, numbers, text, dates: what needs no pickle."""
+"""Kinds of arrays that need no pickle: booleans, numbers, text, dates."""
 MOST_MEMBERS = 100_000
 LARGEST_RATIO = 100
-"""Of a member's size to that in the file. What compresses better, such as many zeros, is stored as it is, so that no file of ours is larger
-in memory than it looks, and a decompression bomb is known by its table of contents."""
+"""Largest ratio of a member's size to its size in the file. What compresses better, such as many zeros, is stored uncompressed, so that
+the table of contents is enough to recognize a decompression bomb."""
 SMALL = 2**16
 """Bytes up to which the ratio does not matter."""
 
 
 class ModelFileError(ValueError):
-    """A file that holds no model, or one that this version cannot read; a model that cannot be written."""
+    """A file holds no model that this version can read, or a model cannot be written."""
 
 
 def write_archive(path: Path, texts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """JSON and arrays by name. The file is always whole: it is written beside itself, then renamed."""
+    """Write JSON and arrays by name, to a file beside that is then renamed, so that the file is always whole."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} for the model {path.name}: make it first, or name another.")
     with written_beside(path) as beside, ZipFile(beside, "w") as archive:
@@ -59,7 +59,7 @@ def _write(archive: ZipFile, name: str, data: bytes) -> None:
 
 
 class Archive:
-    """An open file, of which each member has been looked at before any is read."""
+    """An open file. Every member is checked before any is read."""
 
     def __init__(self, path: Path, zipped: ZipFile) -> None:
         self.path = path
@@ -81,11 +81,11 @@ class Archive:
                 damaged(self.path, f"{name} claims to be far larger than it can be")
 
     def read_json(self, name: str) -> Any:
-        """What JSON allows and nothing else: no NaN, no numbers of thousands of digits."""
+        """Read what JSON allows and nothing else: no NaN, no numbers of thousands of digits."""
         return json.loads(self._zipped.read(name).decode("utf-8"), parse_constant=_no_constant)
 
     def read_array(self, name: str) -> NDArray[Any]:
-        """An array of numbers or text, as large as its bytes."""
+        """Read an array of numbers or text, after comparing its shape with its bytes."""
         if not ARRAY.fullmatch(name) or name not in self._members:
             damaged(self.path, f"the array {name[:60]!r} is missing")
         data = self._zipped.read(name)
@@ -95,7 +95,7 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """The file, or a sentence about what is wrong with it."""
+    """Open the file. Raise ModelFileError for whatever is wrong with it, here or in the block."""
     with open(path, "rb") as file:
         try:
             with ZipFile(file) as zipped:
@@ -108,7 +108,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
 
 
 def damaged(path: Path, why: str) -> NoReturn:
-    """The error of a file that is not as `save` writes it."""
+    """Raise ModelFileError for a file that is not as `save` writes it."""
     raise ModelFileError(f"{path} is no model of gpssl, or is damaged: {why}.")
 
 
@@ -122,7 +122,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _check_header(stream: BytesIO) -> None:
-    """A sentence for an array of objects, and for one whose shape does not fit its bytes: NumPy would make room for it first."""
+    """Raise ValueError for an array of objects, or one whose shape does not fit its bytes: NumPy would allocate memory for it first."""
     version = np.lib.format.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"an array of format {version}")

@@ -1,4 +1,4 @@
-"""Model cards: what a model was trained on, when, with which versions; and what other rows have that those had not."""
+"""Model cards: what a model was trained on, when, and with which versions; and where other rows leave the range of training."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from ..data._column_facts import ColumnFacts
 from ..data._opening import is_lazy
 
 MOST_COLUMNS = 10_000
-"""Columns up to which a card describes them."""
+"""Number of columns beyond which a card does not describe them."""
 SHOWN_COLUMNS = 5
 
 
 class OutsideTrainingRangeWarning(UserWarning):
-    """Rows have values, levels or gaps that the rows which a model was trained on had not."""
+    """Rows have values, levels or missing cells that the training rows of a model did not have."""
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a model file says about its model, besides the model."""
+    """What a model file says about its model."""
 
     model: str
     """The name of its class."""
     created: str
     """When it was saved: date and time in UTC, ISO 8601."""
     versions: dict[str, str]
-    """Of Python and of the libraries that it was saved with."""
+    """Versions of Python and of the libraries that it was saved with."""
     n_rows: int | None = None
-    """How many rows it was trained on."""
+    """Number of rows that it was trained on."""
     columns: tuple[ColumnFacts, ...] | None = None
-    """Of these rows, if they were a table; None if they were not, or if nobody said."""
+    """Facts about the columns of these rows, if they were a table; None if they were not, or are not known."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Its parameters, in words and numbers, and a few results."""
+    """Its parameters, as texts and numbers, and a few results."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """Whatever the person or program had to add that saved it."""
+    """What the person or program that saved it has added."""
 
     def departures(self, X: Any) -> list[str]:
-        """One sentence for each column of X with values, levels or gaps that the training rows had nothing like.
+        """Return a sentence for each column of X with values, levels or missing cells that the training rows did not have.
 
-        A data frame's columns are compared by name, an array's by position. Nothing is said of rows that are read part by part (paths, Dask
-        and the like), and of rows that are no table.
+        A data frame's columns are compared by name, an array's by position. Rows that are read part by part (paths, Dask and the like), and
+        rows that are no table, are not compared.
         """
         if self.columns is None or is_lazy(X):
             return []
@@ -56,7 +56,7 @@ class ModelCard:
         return [sentence for sentence in sentences if sentence is not None]
 
     def warn(self, X: Any, stacklevel: int = 2) -> None:
-        """One warning for all columns of X that depart from the training rows, if there are any."""
+        """Give one warning for all columns of X that depart from the training rows, if there are any."""
         found = self.departures(X)
         if found:
             more = f" And {len(found) - SHOWN_COLUMNS} more columns." if len(found) > SHOWN_COLUMNS else ""
@@ -67,12 +67,12 @@ class ModelCard:
             )
 
     def to_json(self) -> dict[str, Any]:
-        """Everything by name, for a file."""
+        """Return all fields by name, for a file."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> ModelCard:
-        """What `to_json` gave."""
+        """Build the card from what `to_json` returned."""
         columns = content["columns"]
         card = cls(**{**content, "columns": None if columns is None else tuple(map(ColumnFacts.from_json, columns))})
         if not all(isinstance(part, dict) for part in (card.versions, card.settings, card.notes)):
@@ -81,7 +81,7 @@ class ModelCard:
 
 
 def facts_of_rows(X: Any) -> tuple[ColumnFacts, ...] | None:
-    """Of each column of a data frame or of an array with two dimensions; None for rows that are no table, such as strings.
+    """Return facts about each column of a data frame or two-dimensional array; None for rows that are no table, such as strings.
 
     Columns without a name are called x0, x1, …, as scikit-learn does.
     """
@@ -99,14 +99,14 @@ def facts_of_rows(X: Any) -> tuple[ColumnFacts, ...] | None:
 
 
 def n_rows_of(X: Any) -> int | None:
-    """How many rows there are; None for facts, which do not tell."""
+    """Return the number of rows; None for facts, which do not tell."""
     if X is None or (isinstance(X, Sequence) and X and isinstance(X[0], ColumnFacts)):
         return None
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def checked_notes(notes: Any) -> dict[str, Any]:
-    """As they will come back from the file; a sentence for what JSON cannot hold."""
+    """Return the notes as they will come back from the file. Raise ValueError or TypeError for what JSON cannot hold."""
     try:
         text = json.dumps({} if notes is None else notes, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -120,7 +120,7 @@ def checked_notes(notes: Any) -> dict[str, Any]:
 
 
 def _as_table(X: Any) -> Any:
-    """A data frame or sparse matrix as it is, else an array with two dimensions; None for rows that are neither."""
+    """Return a data frame or sparse matrix as it is, else an array with two dimensions; None for rows that are neither."""
     if hasattr(X, "columns") or issparse(X):
         return X
     if isinstance(X, list | tuple):
@@ -129,7 +129,7 @@ def _as_table(X: Any) -> Any:
 
 
 def _as_array(rows: Sequence[Any]) -> NDArray[Any] | None:
-    """Rows in a list, if each has as many cells as the others, and none of these is a list itself; None for graphs and the like."""
+    """Return rows in a list as an array, if all have the same number of cells and no cell is a list; None for graphs and the like."""
     if not all(isinstance(row, list | tuple | np.ndarray) and len(row) == len(rows[0]) for row in rows):
         return None
     if any(isinstance(cell, list | tuple | dict | set | np.ndarray) for row in rows for cell in row):
@@ -139,7 +139,7 @@ def _as_array(rows: Sequence[Any]) -> NDArray[Any] | None:
 
 
 def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
-    """Names and columns."""
+    """Yield names and columns."""
     if hasattr(table, "columns"):
         yield from ((name, table[name]) for name in table.columns)
         return
@@ -153,7 +153,7 @@ def _dense_column(table: Any, place: int) -> NDArray[Any]:
 
 
 def _columns_to_look_at(X: Any, facts: Sequence[ColumnFacts]) -> Iterator[tuple[str, Any]]:
-    """The columns of X that the facts are about, under their names. Of many columns of numbers, only those that leave their range."""
+    """Yield the columns of X that the facts describe, with their names; of an array of numbers only those that leave their range."""
     table = _as_table(X)
     if table is None:
         return
@@ -172,7 +172,7 @@ def _columns_to_look_at(X: Any, facts: Sequence[ColumnFacts]) -> Iterator[tuple[
 
 
 def _suspicious(table: Any, facts: Sequence[ColumnFacts]) -> list[int]:
-    """Which columns of numbers have some below or above their range, or are missing some; categories are always looked at."""
+    """Return the columns with numbers outside of their range or with missing cells, and all categories."""
     if table.shape[0] == 0:
         return []
     least, most = ((end.toarray().ravel() if issparse(end) else end) for end in (table.min(axis=0), table.max(axis=0)))

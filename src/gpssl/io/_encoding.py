@@ -1,4 +1,4 @@
-"""Objects as JSON and arrays, and back. `_stored_models.py` says which objects there may be; nothing else comes out of a file.
+"""Encode objects as JSON and arrays, and decode them. A file yields only objects that `_stored_models.py` lists.
 
 | in Python                     | in JSON                                         |
 |-------------------------------|-------------------------------------------------|
@@ -28,15 +28,15 @@ from numpy.typing import NDArray
 from ._archive import ARRAY_KINDS, ModelFileError
 
 FITTED = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*_", re.ASCII)
-"""What scikit-learn calls attributes that `fit` has set."""
+"""Names that scikit-learn gives to attributes that `fit` has set."""
 
 Shapes = Mapping[str, str]
-"""Of arrays among the parts, such as {"points": "M …", "factor": "M M"}: equal letters are equal sizes, … is any number of them."""
+"""Shapes of arrays, such as {"points": "M …", "factor": "M M"}: equal letters are equal sizes, … stands for any number of sizes."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a class becomes in a file."""
+    """How objects of a class are taken apart for a file, and put together again."""
 
     kind: type
     take_apart: Callable[[Any], dict[str, Any]]
@@ -69,7 +69,7 @@ class Forms(Mapping[str, Form]):
 
 
 def by_parameters(kind: type) -> Form:
-    """An object that is what it was constructed with: kernels, methods of inference, estimators before `fit`."""
+    """Store an object by its constructor's parameters: kernels, methods of inference, estimators before `fit`."""
 
     def put_together(parts: dict[str, Any]) -> Any:
         check_names(kind, parts, signature(kind).parameters)
@@ -79,7 +79,7 @@ def by_parameters(kind: type) -> Form:
 
 
 def by_fields(kind: type, shapes: Shapes | None = None) -> Form:
-    """A dataclass or a named tuple."""
+    """Store a dataclass or a named tuple by its fields."""
     names = list(signature(kind).parameters)
 
     def put_together(parts: dict[str, Any]) -> Any:
@@ -91,7 +91,7 @@ def by_fields(kind: type, shapes: Shapes | None = None) -> Form:
 
 
 def by_fit(kind: type, attributes: Iterable[str], stored_as: Mapping[str, str] | None = None) -> Form:
-    """An estimator: its parameters and, if it is fitted, these attributes.
+    """Store an estimator by its parameters and, if it is fitted, these attributes.
 
     In the file, private attributes have no underscore before them, and those in `stored_as` have the name given there.
     """
@@ -112,7 +112,7 @@ def by_fit(kind: type, attributes: Iterable[str], stored_as: Mapping[str, str] |
 
 
 def by_scikit_learn(kind: type, private: Iterable[str] = ()) -> Form:
-    """An estimator of scikit-learn: its parameters, and whatever ends with an underscore as all do that `fit` sets."""
+    """Store an estimator of scikit-learn by its parameters and the attributes that `fit` sets, which end with an underscore."""
     others = set(private)
 
     def is_fitted(name: str) -> bool:
@@ -126,14 +126,14 @@ def by_scikit_learn(kind: type, private: Iterable[str] = ()) -> Form:
     def put_together(parts: dict[str, Any]) -> Any:
         estimator = constructed(kind, parts)
         check_names(kind, parts["fitted"], filter(is_fitted, parts["fitted"]))
-        vars(estimator).update(parts["fitted"])  # past properties, which only look up what is stored
+        vars(estimator).update(parts["fitted"])  # not by setattr: some are properties that only look up what is stored
         return estimator
 
     return Form(kind, take_apart, put_together)
 
 
 def constructed(kind: type, parts: dict[str, Any]) -> Any:
-    """The estimator before `fit`."""
+    """Construct the estimator from its parameters, as it was before `fit`."""
     check_names(kind, parts, ("parameters", "fitted"), all_of_them=True)
     if not isinstance(parts["parameters"], dict) or not isinstance(parts["fitted"], dict):
         raise ModelFileError(f"the parts of {kind.__name__} have no names")
@@ -142,7 +142,7 @@ def constructed(kind: type, parts: dict[str, Any]) -> Any:
 
 
 def check_names(kind: type, parts: Iterable[str], known: Iterable[str], *, all_of_them: bool = False) -> None:
-    """A sentence for a part that the class does not have."""
+    """Raise ModelFileError for a part that the class does not have or, with `all_of_them`, for one that is missing."""
     unknown, missing = set(parts) - set(known), set(known) - set(parts)
     if unknown:
         raise ModelFileError(
@@ -153,7 +153,7 @@ def check_names(kind: type, parts: Iterable[str], known: Iterable[str], *, all_o
 
 
 def check_shapes(kind: type, parts: Mapping[str, Any], shapes: Shapes) -> None:
-    """A sentence for arrays that do not fit each other."""
+    """Raise ModelFileError where the shapes of arrays do not fit each other."""
     sizes: dict[str, int] = {"1": 1}
     for name, text in shapes.items():
         letters = text.split()
@@ -165,13 +165,13 @@ def check_shapes(kind: type, parts: Mapping[str, Any], shapes: Shapes) -> None:
 
 
 DEEPEST = 300
-"""Objects within lists within objects."""
+"""Levels of lists and objects within each other."""
 TYPES: dict[str, type] = {kind.__name__: kind for kind in (*np.sctypeDict.values(), np.number, np.integer, np.floating)}
 """NumPy's types by name, which are parameters of vectorizers and of functions that select columns."""
 
 
 class Encoder:
-    """From objects to JSON; arrays are collected in `arrays`."""
+    """Encodes objects as JSON and collects their arrays in `arrays`."""
 
     def __init__(self, forms: Forms) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
@@ -181,7 +181,7 @@ class Encoder:
         self._path: list[str] = []
 
     def encode(self, value: Any) -> Any:
-        """The value as JSON, or a sentence that says where it cannot be."""
+        """Return the value as JSON. Raise ModelFileError that says what cannot be stored, and where it is."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -232,7 +232,7 @@ class Encoder:
             raise ModelFileError(f"{self._where()}: {error}") from error
         state = {part: self._within("" if part in ("parameters", "fitted") else f".{part}", content) for part, content in parts.items()}
         number = len(self._met)
-        self._met[id(value)] = (number, value)  # which keeps it alive, and its id its own
+        self._met[id(value)] = (number, value)  # kept, so that no other object gets its id
         return {"object": name, "number": number, "state": state}
 
     def _where(self) -> str:
@@ -267,7 +267,7 @@ def _advice(path: list[str]) -> str:
 
 
 class Decoder:
-    """From JSON to objects; `read_array` gives the array of a name."""
+    """Decodes JSON to objects; `read_array` returns the array of a name."""
 
     def __init__(self, forms: Mapping[str, Form], read_array: Callable[[str], NDArray[Any]]) -> None:
         self._forms = forms
@@ -277,7 +277,7 @@ class Decoder:
         self._depth = 0
 
     def decode(self, value: Any) -> Any:
-        """The object that was encoded."""
+        """Return the object that was encoded."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise ModelFileError("objects are nested too deeply")

@@ -1,4 +1,4 @@
-"""Models as files: `save`, `load`, `read_card`."""
+"""Save models to files, load them, and read their cards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ._encoding import Decoder, Encoder
 from ._stored_models import FORMS
 
 FORMAT = 1
-"""Of files. It grows when older versions could not read what is written; older numbers go on being read."""
+"""Number of the file format. It grows when older versions could not read what is written; older formats stay readable."""
 
 SAVEABLE = (GPSSL, GPPrior, MarginalizedClassifier, MarginalizedRegressor)
 LIBRARIES = ("gpssl", "numpy", "scipy", "scikit-learn")
@@ -41,15 +41,15 @@ def save(
 
     The file is a zip of JSON and of NumPy's arrays: data, and no code. An older file of this name is replaced, once the new one is whole.
     Models with functions of your own in them (`CallableKernel`), with kernels of GPyTorch, or with heads of scikit-learn other than its
-    linear models cannot be saved; a sentence says so. Rows that the model remembers are in the file, in the clear: inducing points, and for
-    a classifier or regressor the labeled rows.
+    linear models cannot be saved: ModelFileError says what is in the way. Rows that the model remembers are in the file, unencrypted:
+    inducing points, and for a classifier or regressor the labeled rows.
 
     Parameters
     ----------
     model
         A fitted `GPSSL`, `MarginalizedClassifier`, `MarginalizedRegressor` or `gpssl.baselines.GPPrior`.
     path
-        Where to.
+        The file.
     trained_on
         X as given to `fit`, of which names, types, ranges and levels of the columns are kept in the card, so that the loaded model warns
         when new rows leave them; or a list of `ColumnFacts`. None: what the card of a loaded model says, or nothing.
@@ -115,7 +115,7 @@ def load(path: str | PathLike[str]) -> Any:
 
 
 def read_card(path: str | PathLike[str]) -> ModelCard:
-    """The card of a model file, without building the model."""
+    """Read the card of a model file, without building the model."""
     with open_archive(Path(path)) as archive:
         return _card_in(archive)
 
@@ -160,7 +160,7 @@ def attach_card(card: ModelCard, model: Any) -> None:
 
 
 def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None = None) -> ModelCard:
-    """The card of a fitted model, as `save` writes it."""
+    """Return the card of a fitted model, as `save` writes it."""
     known: ModelCard | None = getattr(model, "card_", None)
     if trained_on is None:
         columns, n_rows = (None, None) if known is None else (known.columns, known.n_rows)
@@ -185,13 +185,13 @@ def _check_fits(model: Any, columns: Sequence[ColumnFacts] | None) -> None:
 
 
 def _weight(model: Any) -> int | None:
-    """The number of rows that the moments have seen, which weights count too."""
+    """Return the number of rows that the moments sum up, by their weights; None where that is not whole, or there are no moments."""
     moments = getattr(getattr(model, "representation_", model), "moments_", None)
     return int(moments.weight) if moments is not None and float(moments.weight).is_integer() else None
 
 
 def _settings(model: Any) -> dict[str, Any]:
-    """Parameters, those of parts as well, and a few results; in words and numbers."""
+    """Return parameters and a few results as texts and numbers."""
     settings = {name: _readable(value) for name, value in model.get_params(deep=False).items()}
     representation = getattr(model, "representation_", model)
     if hasattr(representation, "moments_"):
@@ -209,7 +209,7 @@ def _settings(model: Any) -> dict[str, Any]:
 
 
 def _readable(value: Any) -> Any:
-    """A number or a text as it is, anything else as it describes itself."""
+    """Return a number or a text as it is, anything else as its `repr`, shortened."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):

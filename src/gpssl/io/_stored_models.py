@@ -1,7 +1,7 @@
-"""Which classes may be in a model file, under which names. What is not here is not read, whatever a file says.
+"""The classes that may be in a model file, with their names there. Nothing else is read, whatever a file says.
 
-The names are part of the format. A class that is renamed keeps its name here; one that is removed, or whose parts change, goes on being
-read, or else the format gets a new number.
+The names are part of the format: a class that is renamed keeps its name here. Where a class is removed, or its parts change, older
+files must stay readable, or else the format gets a new number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ._encoding import Form, Forms, by_fields, by_fit, by_parameters, by_scikit_
 from ._stored_kernels import KERNELS
 
 COLUMNS = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
-"""What scikit-learn keeps about the columns of rows, and about the form of results."""
+"""Attributes in which scikit-learn keeps the columns of rows and the form of results."""
 
 FITTED = ("kernel_", "features_", "moments_", "_seed", "_nugget", "_spectrum", "_fitted_objective", "objective_", "report_")
 HEADED = ("representation_", "functions_", "heads_", "n_labeled_", "classes_")
@@ -49,12 +49,12 @@ _FEATURES = by_fields(Features, {"points": "M …", "factor": "M M"})
 
 
 def _gpssl_apart(model: GPSSL) -> dict[str, Any]:
-    """Of the posterior only the weights: the rest of it is in the other parts."""
+    """Store only the weights of the posterior: the other parts have the rest of it."""
     parts = _GPSSL.take_apart(model)
     if hasattr(model, "_posterior"):
         parts["fitted"]["weights"] = model._posterior.weights
     if hasattr(model, "features_") and hasattr(parts["parameters"]["inducing"], "columns"):
-        parts["parameters"]["inducing"] = model.features_.points  # a data frame, as the kernel has it
+        parts["parameters"]["inducing"] = model.features_.points  # the data frame as the kernel has prepared it
     return parts
 
 
@@ -76,7 +76,7 @@ def _check_belongs(features: Features, moments: Moments) -> None:
 
 
 def _features_apart(features: Features) -> dict[str, Any]:
-    """With the fingerprint, which could come out different with other versions of other libraries."""
+    """Store the fingerprint as well, which other versions of other libraries might compute differently."""
     return {**_FEATURES.take_apart(features), "fingerprint": features.fingerprint}
 
 
@@ -124,7 +124,7 @@ def _random_state_together(parts: dict[str, Any]) -> np.random.RandomState:
 
 
 def _pipeline() -> Form:
-    """Without a memory, from which scikit-learn would unpickle."""
+    """Refuse pipelines with a memory, from which scikit-learn would unpickle."""
     plain = by_scikit_learn(Pipeline)
 
     def take_apart(pipeline: Any) -> dict[str, Any]:
