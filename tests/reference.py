@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)  # small matrices: a second thread costs more than it brings
 
 
@@ -73,15 +72,15 @@ class PaperGPSSL:
         eigenvalues, vectors = np.linalg.eigh((residual + residual.T) / 2)
         self.A = torch.from_numpy(A)
         self.residual_root = torch.from_numpy(vectors * np.sqrt(np.maximum(eigenvalues, 0)))
-        self.mean = torch.zeros(self.n_components, n_points)
-        self.root = torch.eye(n_points).repeat(self.n_components, 1, 1)
+        self.mean = torch.zeros(self.n_components, n_points, dtype=torch.float64)
+        self.root = torch.eye(n_points, dtype=torch.float64).repeat(self.n_components, 1, 1)
 
     def sample_representations(self, n_samples: int, generator: torch.Generator) -> torch.Tensor:
         """Z ~ q(U) p(Z | U), jointly over all rows. [n_samples, N, J]"""
         n_rows, n_points = self.A.shape
-        noise = torch.randn(self.n_components, n_points, n_samples, generator=generator)
+        noise = torch.randn(self.n_components, n_points, n_samples, generator=generator, dtype=torch.float64)
         v = self.mean[:, :, None] + torch.tril(self.root) @ noise
-        residual_noise = torch.randn(self.n_components, n_rows, n_samples, generator=generator)
+        residual_noise = torch.randn(self.n_components, n_rows, n_samples, generator=generator, dtype=torch.float64)
         return (self.A @ v + self.residual_root @ residual_noise).permute(2, 1, 0)
 
     def losses(self, Z: torch.Tensor) -> torch.Tensor:
@@ -110,7 +109,7 @@ class PaperGPSSL:
     def optimize(self, n_steps: int, *, learning_rate: float = 0.03, n_samples: int = 8, seed: int = 0) -> PaperGPSSL:
         """Adam on fresh joint samples at every step, from the prior with a little noise in the means."""
         generator = torch.Generator().manual_seed(seed)
-        self.mean = (self.mean + 1e-2 * torch.randn(self.mean.shape, generator=generator)).requires_grad_()
+        self.mean = (self.mean + 1e-2 * torch.randn(self.mean.shape, generator=generator, dtype=torch.float64)).requires_grad_()
         self.root = self.root.clone().requires_grad_()
         optimizer = torch.optim.Adam([self.mean, self.root], lr=learning_rate)
         for _ in range(n_steps):

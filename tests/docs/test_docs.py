@@ -21,6 +21,11 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(DOCS / "api").glob("*.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
 GPSSL_BLOCK = re.compile(r"```sh\n((?:\.venv/bin/)?gpssl (?!reproduce).*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
 """Commands on tables; those that reproduce the paper take long."""
+WITH_COMMANDS = [
+    pytest.param(page, marks=[pytest.mark.slow] if page.name == "command-line.md" else [])
+    for page in PAGES
+    if GPSSL_BLOCK.search(page.read_text())
+]
 WITH_BLOCKS = [page for page in PAGES if BLOCK.search(page.read_text())]
 
 
@@ -45,7 +50,7 @@ def test_code_blocks_run_and_print_what_stands_below(page: Path, tmp_path: Path,
         assert printed.split() == expected.split(), f"{page.name} says something else than this block prints:\n{block}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if GPSSL_BLOCK.search(page.read_text())], ids=name_of)
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
 def test_commands_run_and_print_what_stands_below(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for block, expected in GPSSL_BLOCK.findall(page.read_text()):

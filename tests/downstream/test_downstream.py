@@ -42,7 +42,7 @@ def ssl(flowers: tuple[Array, NDArray[np.intp]]) -> GPSSL:
 
 def test_check_estimator_for_the_classifier() -> None:
     # scikit-learn spares its own semi-supervised classifiers this one, by name: it has a class −1.
-    run_checks(MarginalizedClassifier(), {"check_classifiers_classes": "−1 marks rows without a label"})
+    run_checks(MarginalizedClassifier(n_draws=8), {"check_classifiers_classes": "−1 marks rows without a label"})
 
 
 def test_the_check_that_has_a_class_minus_one_passes_in_the_form_that_semi_supervised_classifiers_get() -> None:

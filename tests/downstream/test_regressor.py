@@ -27,9 +27,10 @@ def sugar() -> tuple[Array, Array]:
 
 
 def test_check_estimator_for_the_regressor() -> None:
-    run_checks(MarginalizedRegressor(), {})
+    run_checks(MarginalizedRegressor(n_draws=8), {})
 
 
+@pytest.mark.slow
 def test_predictive_variance_is_that_of_brute_force_monte_carlo(sugar: tuple[Array, Array]) -> None:
     X, y = sugar
     X, y, X_new = X[:, :4], y, X[:6, :4] + 0.05

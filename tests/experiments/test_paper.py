@@ -38,7 +38,7 @@ def reference_for(ssl: GPSSL, X: Array) -> PaperGPSSL:
 
 
 @pytest.mark.parametrize("temperature", TEMPERATURES)
-@pytest.mark.parametrize("n_points", [30, 60, N_ROWS])
+@pytest.mark.parametrize("n_points", [30, *(pytest.param(n, marks=pytest.mark.slow) for n in (60, N_ROWS))])
 def test_objective_is_the_expectation_of_the_paper_s(
     fits: dict[tuple[int, float], GPSSL], circles: Array, n_points: int, temperature: float
 ) -> None:
@@ -51,11 +51,9 @@ def test_objective_is_the_expectation_of_the_paper_s(
     assert error < 0.003 * expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", TEMPERATURES)
-@pytest.mark.parametrize(
-    ("n_points", "n_steps"),
-    [(30, 300), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((60, 300), (N_ROWS, 300), (60, 3000)))],
-)
+@pytest.mark.parametrize(("n_points", "n_steps"), [(30, 300), (60, 300), (N_ROWS, 300), (60, 3000)])
 def test_optimum_is_no_worse_than_the_paper_s_algorithm_reaches(
     fits: dict[tuple[int, float], GPSSL], circles: Array, n_points: int, n_steps: int, temperature: float
 ) -> None:

@@ -78,6 +78,7 @@ def test_same_seed_same_report_for_any_number_of_jobs(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_fewer_methods")
 def test_circles_draw_the_paper_s_figures(tmp_path: Path) -> None:
     _, written = reproduce.reproduce(["circles"], SMALL, tmp_path, tmp_path / "report.md", n_jobs=1)

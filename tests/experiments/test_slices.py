@@ -85,6 +85,7 @@ def test_report_has_a_table_for_each_kind_of_slice(records: list[Record]) -> Non
     assert "with the right label" in blocks["spatial made_up_found labels"]
 
 
+@pytest.mark.slow
 def test_pictures_of_the_simulated_slice(records: list[Record], tmp_path: Path) -> None:
     paths = spatial.draw(records, QUICK, tmp_path)
     assert sorted(path.name for path in paths) == ["STsim_data.png", "STsim_pest.png", "made_up_RC.png", "made_up_found_RC.png"]
@@ -106,6 +107,7 @@ def test_blocks_of_a_section_are_labeled_as_a_whole(monkeypatch: pytest.MonkeyPa
     assert len(by_spot.labeled) == round(0.3 * len(known))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("GPSSL_DATA" not in os.environ, reason="GPSSL_DATA is not set")
 @pytest.mark.parametrize("data", ["H1_random", "H1_blocks", "G2_random", "G2_blocks"])
 def test_certainty_tells_wrong_labels_of_sections_from_right_ones(data: str) -> None:

@@ -68,7 +68,7 @@ def test_one_dimension_at_a_very_low_temperature(variance: float) -> None:
 
 @SPECTRA
 @TEMPERATURES
-@pytest.mark.parametrize("n_components", [3, 8])
+@pytest.mark.parametrize("n_components", [3, pytest.param(8, marks=pytest.mark.slow)])
 def test_variational_minimum_is_no_worse_than_from_a_random_start(spectrum: Spectrum, temperature: float, n_components: int) -> None:
     """All means free, plain L-BFGS. Within two per cent: one that sharing directions has to gain, one that the draws may flatter."""
     objective = Objective(50, 10, temperature)
@@ -279,6 +279,7 @@ def test_sampling_agrees_with_importance_sampling() -> None:
     np.testing.assert_allclose((weights.draws**2).mean(axis=0), squares, atol=5 * np.sqrt(2 / 1000))
 
 
+@pytest.mark.slow
 def test_sampled_loss_is_below_what_the_best_normal_distribution_reaches() -> None:
     """The exact posterior minimizes E[ℓ] + τ KL over all distributions, so −τ log Z, its minimum, bounds the variational value.
 
