@@ -38,9 +38,14 @@ def cells() -> CellSimulator:
     return fit_cells(simulate_reference())
 
 
-@pytest.fixture
-def adata(cells: CellSimulator) -> anndata.AnnData:
+@pytest.fixture(scope="module")
+def simulated(cells: CellSimulator) -> anndata.AnnData:
     return simulate(cells, shape=(14, 14))
+
+
+@pytest.fixture
+def adata(simulated: anndata.AnnData) -> anndata.AnnData:
+    return simulated.copy()
 
 
 def add_colors(adata: anndata.AnnData) -> anndata.AnnData:

@@ -100,7 +100,7 @@ def _find_counts(folder: Path, prefix: str) -> tuple[Path, str, Path]:
             return place, choice, found[choice]
     if prefix or len(found) > 1:
         there = ", ".join(repr(name) for name in found)
-        raise ValueError(f"{place} has the sections {there}: give one of these prefixes{f', not {prefix!r}' if prefix else ''}.")
+        raise ValueError(f"{place} has the sections {there}: give one of them as prefix{f', not {prefix!r}' if prefix else ''}.")
     ((only, path),) = found.items()
     return place, only, path
 
