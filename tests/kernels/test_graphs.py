@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from gpssl import GPSSL, MarginalizedClassifier
+from gpssl.data._arrays import hash_rows
 from gpssl.kernels import LabeledGraph, RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
 from gpssl.kernels._protocol import block_kernel
 
@@ -294,3 +295,9 @@ def test_kernels_with_other_labels_cannot_be_combined() -> None:
     kernel = WeisfeilerLehmanKernel(node_label="element") + ShortestPathKernel(node_label="charge")
     with pytest.raises(ValueError, match="must have the same"):
         GPSSL(2, kernel=kernel).fit(random_graphs(10))
+
+
+def test_hashes_of_graphs_are_those_of_the_first_version() -> None:
+    """Drawn functions at graphs depend on them."""
+    rows = WeisfeilerLehmanKernel(3).prepare([nx.path_graph(3), nx.cycle_graph(4)])
+    assert hash_rows(rows, 7).tolist() == [9336947336298143024, 18075581713171735949]

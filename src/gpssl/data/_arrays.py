@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
+from joblib.hashing import NumpyHasher
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -123,9 +124,30 @@ def mixed_bits(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
+class _ContentHasher(NumpyHasher):
+    """joblib's hash of an object, in which a class with an attribute `hashed_as` goes by that name.
+
+    Drawn functions depend on the hashes of rows, so that these must not change when a class moves to another module.
+    """
+
+    dispatch = NumpyHasher.dispatch.copy()
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        """Write the name of a class or function, which is all that the hash depends on."""
+        hashed_as = vars(obj).get("hashed_as") if isinstance(obj, type) else None
+        if hashed_as is None:
+            super().save_global(obj, name)
+        else:
+            module, _, name = hashed_as.rpartition(".")
+            self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
+            self.memoize(obj)
+
+    dispatch[type] = save_global
+
+
 def _hash_object(row: Any, key: bytes) -> int:
     try:
-        content = joblib.hash(row).encode()
+        content = _ContentHasher("md5").hash(row).encode()
     except Exception as error:
         raise ValueError(
             f"Rows of type {type(row).__name__} cannot be told apart by their content ({error}). They must be objects that can be pickled."

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class LabeledGraph:
     """One label for each node."""
     attribute: str
     """The `node_label` that the labels were read with."""
+    hashed_as: ClassVar[str] = "gpssl.kernels.graph_rows.LabelledGraph"
+    """The name that hashes of graphs are made with; it never changes, and neither do draws at graphs."""
 
     def adjacency(self) -> csr_array:
         """Return A, with 1 for each edge in both directions. [n, n]"""
