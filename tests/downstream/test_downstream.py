@@ -345,6 +345,7 @@ def test_away_from_the_data_full_becomes_unsure_and_mean_does_not(circles: Array
     assert full[2] > 5 * mean[2]
 
 
+@pytest.mark.slow
 def test_aurc_of_full_is_no_worse_than_of_mean_over_twenty_seeds() -> None:
     differences = []
     for seed in range(20):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, log_softmax, logsumexp, softmax
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning, SkipTestWarning
@@ -203,7 +203,12 @@ def posterior_predictive(X: Array, y: NDArray[np.intp], X_new: Array, alpha: flo
     squares = (normal**2).sum(axis=1) * stretch**2
     log_proposal = -0.5 * (degrees + mode.size) * np.log1p(squares / degrees)
     W = heads.contrasts @ weights.reshape(-1, *mode.shape)
-    log_target = np.array([-negative_log_posterior(w, X, y, alpha) for w in W])
+    centered = np.column_stack([X - X.mean(axis=0), np.ones(len(X))])
+    logits = centered @ W.swapaxes(1, 2)
+    of_labels = logits[:, np.arange(len(y)), y] - logsumexp(logits, axis=2)
+    prior = 0.5 * alpha * (W[:, :, :-1] ** 2).sum(axis=(1, 2)) + 0.5 * INTERCEPT_PRECISION * (W[:, :, -1] ** 2).sum(axis=1)
+    log_target = of_labels.sum(axis=1) - prior
+    np.testing.assert_allclose(log_target[:20], [-negative_log_posterior(w, X, y, alpha) for w in W[:20]])
     log_ratio = log_target - log_proposal
     ratio = np.exp(log_ratio - log_ratio.max())
     assert ratio.sum() ** 2 / (ratio**2).sum() > 1000, "too few effective samples to be a reference"

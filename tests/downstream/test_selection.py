@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import gpssl.downstream
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
+from gpssl.core._moments import moments_of_rows
 from gpssl.downstream import BayesianLogisticRegression, RepresentationSearch
 from gpssl.downstream._search import deal_folds
 from gpssl.downstream._trials import Trials
@@ -76,13 +77,12 @@ def test_scores_are_those_of_the_procedure_written_out(flowers: tuple[Array, NDA
 
 def test_there_is_one_pass_over_the_data_for_each_kernel(flowers: tuple[Array, NDArray[np.intp]], monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[Any] = []
-    count = GPSSL._moments
 
-    def counted(self: GPSSL, rows: Any, *others: Any) -> Any:
-        passes.append(self.kernel)
-        return count(self, rows, *others)
+    def counted(features: Any, rows: Any, **options: Any) -> Any:
+        passes.append(features.kernel)
+        return moments_of_rows(features, rows, **options)
 
-    monkeypatch.setattr(GPSSL, "_moments", counted)
+    monkeypatch.setattr("gpssl.estimator.moments_of_rows", counted)
     grid = {"kernel": [NeighborRBF(5), NeighborRBF(20)], "temperature": ["auto", 0.1, 1.0], "variance_weight": [25.0, 50.0]}
     search = small_search(grid).fit(*flowers)
     assert len(search.cv_results_["params"]) == 12
