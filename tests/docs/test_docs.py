@@ -103,6 +103,13 @@ def found(name: str) -> bool:
     return False
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/developing.md"])
+def test_files_that_developers_are_sent_to_exist(page: str) -> None:
+    named = set(re.findall(r"`((?:\w+/)*\w+\.py|(?:\w+/)+)`", (ROOT / page).read_text()))
+    assert len(named) > 10
+    assert [name for name in named if not any((start / name).exists() for start in (ROOT, ROOT / "src" / "gpssl"))] == []
+
+
 def test_every_public_name_is_in_the_reference() -> None:
     reference = (DOCS / "api" / "index.md").read_text()
     for name in gpssl.__all__:
