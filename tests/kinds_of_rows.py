@@ -1,4 +1,4 @@
-"""Every kernel of the library, with rows of its kind: a few dozen to learn from, and a Hypothesis strategy for more."""
+"""Every kernel of the library, with rows of its kind: a few dozen to train on, and a Hypothesis strategy that draws more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.gaussian_process import kernels as sk
 from gpssl import kernels as k
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of the versions of PyTorch that it was written for
+    warnings.simplefilter("ignore")  # GPyTorch warns of newer versions of PyTorch
     import gpytorch
 
 N_TRAINING = 40
@@ -24,14 +24,14 @@ N_TRAINING = 40
 
 @dataclass(frozen=True)
 class Kind:
-    """A kernel and the rows that it is for."""
+    """A kernel and rows of its kind."""
 
     kernel: Any
     training: list[Any]
-    """Rows of two classes, one after the other in turn."""
+    """Rows of two classes in turn."""
     row: st.SearchStrategy[Any]
     table: Callable[[list[Any]], Any] = list
-    """From a list of rows to what a user would pass."""
+    """Turns a list of rows into what a user would pass."""
 
 
 def _vectors() -> list[list[float]]:
@@ -95,7 +95,7 @@ def _graph(edges: list[tuple[int, int]], labels: list[str]) -> nx.Graph:
 
 
 def _graphs() -> list[nx.Graph]:
-    """Rings and stars."""
+    """Return rings and stars in turn."""
     rng = np.random.default_rng(5)
     shapes = [nx.cycle_graph, nx.star_graph]
     graphs = [shapes[place % 2](int(rng.integers(4, 9))) for place in range(N_TRAINING)]

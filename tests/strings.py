@@ -1,4 +1,4 @@
-"""A kernel for strings, in ten lines."""
+"""A user's kernel for strings in ten lines, with scikit-learn's methods alone."""
 
 from __future__ import annotations
 

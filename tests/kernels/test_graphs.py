@@ -28,7 +28,7 @@ KERNELS = [WeisfeilerLehmanKernel(2), ShortestPathKernel(), RandomWalkKernel(0.3
 
 @st.composite
 def graphs(draw: st.DrawFn) -> nx.Graph:
-    """Few nodes, few labels, edges or none."""
+    """Draw a graph with few nodes and labels, with or without edges."""
     n_nodes = draw(st.integers(1, 6))
     pairs = [(i, j) for i in range(n_nodes) for j in range(i)]
     graph = nx.Graph(draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else [])
@@ -39,7 +39,7 @@ def graphs(draw: st.DrawFn) -> nx.Graph:
 
 
 def random_graphs(n: int, seed: int = 0) -> list[nx.Graph]:
-    """Rings and trees, by turns, with labels at random."""
+    """Return rings and trees in turn, with random labels."""
     rng = np.random.default_rng(seed)
     found = []
     for i in range(n):
@@ -51,7 +51,7 @@ def random_graphs(n: int, seed: int = 0) -> list[nx.Graph]:
 
 
 def weisfeiler_lehman(graph: nx.Graph, n_iterations: int) -> Counter[Any]:
-    """Labels as nested tuples: no table of names that could go wrong."""
+    """Count labels that are nested tuples instead of hashes, so that nothing can collide."""
     labels = dict(graph.nodes(data="label"))
     counts: Counter[Any] = Counter((0, label) for label in labels.values())
     for step in range(1, n_iterations + 1):
@@ -68,7 +68,7 @@ def shortest_paths(graph: nx.Graph) -> Counter[Any]:
 
 
 def normalized(counts: list[Counter[Any]]) -> Array:
-    """One more entry for graphs with nothing to count."""
+    """Normalize the products; graphs with nothing to count have one more entry."""
     full = [count or Counter({"nothing": 1}) for count in counts]
     gram = np.array([[sum(x[key] * y[key] for key in x) for y in full] for x in full], dtype=float)
     lengths = np.sqrt(gram.diagonal())
@@ -129,7 +129,7 @@ def test_random_walk_agrees_with_grakel() -> None:
 @given(st.lists(graphs(), min_size=2, max_size=7), st.integers(1, 6))
 @settings(max_examples=25)
 def test_kernels_are_kernels_and_blocks_of_them_agree(kernel: Kernel, rows: list[nx.Graph], split: int) -> None:
-    """Also where the rows have labels that the points do not."""
+    """Rows may have labels that the points do not have."""
     gram = kernel(rows)
     np.testing.assert_allclose(gram, gram.T, atol=1e-12)
     np.testing.assert_allclose(gram.diagonal(), kernel.diag(rows), atol=1e-12)

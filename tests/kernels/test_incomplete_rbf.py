@@ -1,4 +1,4 @@
-"""The squared exponential for rows with missing cells."""
+"""IncompleteRBF, the squared exponential for rows with missing cells."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_fit_finds_the_gaussian_behind_thinned_rows() -> None:
 
 
 def test_kernel_is_the_expectation_by_monte_carlo(wine: Array) -> None:
-    """Of the squared exponential under independent Gaussians for missing cells, divided by the diagonal."""
+    """The kernel is the expected squared exponential under independent Gaussians for missing cells, divided by the diagonal."""
     X = thinned(wine[:6, :4], 0.4, seed=3)
     kernel = IncompleteRBF().resolve(thinned(wine[:, :4], 0.4))
     rng = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_it_is_the_rbf_where_nothing_is_missing(wine: Array) -> None:
 
 
 def test_rows_of_any_size_keep_their_digits() -> None:
-    """Beyond the size at which inner products lose them, differences are taken column by column."""
+    """Rows too large for differences from inner products are compared column by column."""
     X = np.array([[1e7, 0.0], [1e7 + 1, np.nan], [0.0, 1.0], [np.nan, 1.0]])
     kernel = IncompleteRBF(length_scale=1.0, mean=[0.0, 0.0], covariance=np.eye(2), open_variance=[1.0, 1.0])
     both_known = sk.RBF(1.0)([[1e7]], [[1e7 + 1]])[0, 0]
@@ -129,7 +129,7 @@ def test_infinity_and_text_get_a_sentence(wine: Array) -> None:
 
 @pytest.mark.parametrize("shift", [1e5, 1e7, 1e9])
 def test_where_a_column_begins_makes_no_difference(shift: float) -> None:
-    """Seconds since 1970 as well as seconds since noon."""
+    """Seconds since 1970 give the same kernel as seconds since noon."""
     X = thinned(np.random.default_rng(0).standard_normal((60, 3)), 0.3)
     np.testing.assert_allclose(IncompleteRBF().resolve(X + shift)(X + shift), IncompleteRBF().resolve(X)(X), atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""What holds for every kernel, whatever its rows are."""
+"""Properties of every kernel of the library, for each kind of row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = pytest.mark.parametrize("name", KINDS)
 
 
 def rows_of(kind: Kind, X: Any) -> NDArray[Any]:
-    """As the library has them."""
+    """Return the rows as the library passes them to the kernel."""
     preparing = preparing_kernel(kind.kernel)
     if preparing is None:
         return np.asarray(X) if kind.kernel.requires_vector_input else as_object_rows(X)
@@ -34,7 +34,7 @@ def rows_of(kind: Kind, X: Any) -> NDArray[Any]:
 
 
 def concrete(kind: Kind) -> Any:
-    """The kernel as it is after `fit`."""
+    """Return the kernel as it is after `fit`."""
     X = kind.table(kind.training)
     rows = SliceableRows(rows_of(kind, X), checked=True)
     rows.header = header_of(X)
@@ -75,7 +75,7 @@ def test_copies_give_the_same_values(name: str) -> None:
 
 @NAMES
 def test_tells_the_training_rows_apart(name: str) -> None:
-    """A kernel that is constant, or that relates no two rows, would pass all the rest."""
+    """A kernel that is constant, or zero between all rows, would pass the other tests."""
     kind = KINDS[name]
     values = concrete(kind)(rows_of(kind, kind.table(kind.training)), rows_of(kind, kind.table(kind.training)))
     off_diagonal = values[~np.eye(len(values), dtype=bool)]
@@ -107,7 +107,7 @@ def test_carries_the_whole_way_from_rows_to_predictions(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "PairKernel"])  # pairs are positions, which the order changes
 def test_order_of_rows_and_weights_make_no_difference(name: str) -> None:
-    """A row of weight 2 is the row twice, in the kernel too."""
+    """For the kernel, too, a row of weight 2 is the row twice."""
     kind = KINDS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -19,7 +19,7 @@ def vectors() -> Array:
 
 
 def slow_covariance(rows: Array, kernel: sk.Kernel, n_neighbors: int) -> Array:
-    """Row after row, each given its nearest before it."""
+    """Compute the covariance row by row, each given its nearest rows before it."""
     scaled = rows / rows.std(axis=0)
     covariance = np.zeros((len(rows), len(rows)))
     for i in range(len(rows)):

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 def slow_graph(X: Array, n_neighbors: int) -> Array:
-    """W_ij = exp(−d_ij² / (σ_i σ_j)) for rows of which one is among the K nearest of the other."""
+    """Return W_ij = exp(−d_ij² / (σ_i σ_j)) for rows of which one is among the K nearest of the other."""
     distances = cdist(X, X)
     weights = np.zeros_like(distances)
     nearest = np.argsort(distances, axis=1, kind="stable")[:, 1 : n_neighbors + 1]
@@ -33,7 +33,7 @@ def slow_graph(X: Array, n_neighbors: int) -> Array:
 
 
 def slow_kernel(X: Array, n_neighbors: int, time: int) -> Array:
-    """The lazy walk to the power t, by multiplication, with unit diagonal."""
+    """Return the lazy walk to the power t, by multiplication, with unit diagonal."""
     weights = slow_graph(X, n_neighbors)
     degree = weights.sum(axis=1)
     walk = (np.eye(len(X)) + weights / np.sqrt(np.outer(degree, degree))) / 2
@@ -59,7 +59,7 @@ def test_nearest_rows_against_sorting_all(vectors: Array) -> None:
 
 
 def test_nearest_rows_do_not_depend_on_what_else_is_asked() -> None:
-    """On a grid most distances are tied; the first rows count as nearer, and rounding decides nothing."""
+    """On a grid many distances are equal; the first rows count as nearer, whatever the rounding errors."""
     grid = np.random.default_rng(0).permutation(np.stack(np.meshgrid(*[np.arange(6.0)] * 3), axis=-1).reshape(-1, 3))
     search = NeighborSearch(grid)
     together = search.search(grid, 9).places
@@ -152,7 +152,7 @@ def test_it_is_continuous_where_neighbors_change() -> None:
 
 
 def test_one_row_far_out_changes_little() -> None:
-    """Neither the neighbors of others, nor how many of them have to be measured again."""
+    """It changes neither the neighbors of other rows, nor how many distances are computed again."""
     X = np.vstack([np.random.default_rng(0).standard_normal((300, 3)), [[1e9, -1e9, 1e9]]])
     search = NeighborSearch(X)
     np.testing.assert_array_equal(search.search(X[:300], 5).places, NeighborSearch(X[:300]).search(X[:300], 5).places)
@@ -194,7 +194,7 @@ def test_new_rows_of_the_same_kind_are_inside() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_few_labels_are_enough_where_classes_are_bands(seed: int) -> None:
-    """Two moons, ten labels: a squared exponential cuts through them."""
+    """On two moons with ten labels, a squared exponential cuts through the classes."""
     X, y = make_moons(400, noise=0.06, random_state=seed)
     labels = np.where(np.arange(400) < 10, y, -1)
     diffusion, rbf = (
@@ -250,7 +250,7 @@ def test_too_few_rows_and_no_rows_get_a_sentence(vectors: Array) -> None:
 
 
 def documents() -> tuple[list[str], NDArray[np.intp]]:
-    """Two topics that drift: a document has words of its time, and documents far apart in time have none in common."""
+    """The words of two topics drift: documents far apart in time have no word in common."""
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
     begin = rng.integers(0, 50, 300)
@@ -259,7 +259,7 @@ def documents() -> tuple[list[str], NDArray[np.intp]]:
 
 
 def test_neighbors_by_any_kernel() -> None:
-    """For vectors and an RBF, whose distances are in the order of Euclidean ones, the graph is the same but for its weights."""
+    """An RBF orders rows as Euclidean distance does, so the graph of vectors has the same edges."""
     X = np.random.default_rng(0).standard_normal((60, 2))
     by_kernel = NeighborDiffusion(5, kernel=sk.RBF(1.0)).resolve(X)
     similarity = sk.RBF(1.0)(by_kernel.rows)

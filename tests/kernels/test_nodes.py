@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 def laplacian(W: Array) -> Array:
-    """Symmetric and normalized; zero for nodes without edges."""
+    """Return the symmetric normalized Laplacian, with zeros for nodes without edges."""
     degrees = W.sum(axis=1)
     inverse = np.array([1 / np.sqrt(d) if d > 0 else 0.0 for d in degrees])
     return np.diag((degrees > 0).astype(float)) - inverse[:, None] * W * inverse
@@ -33,7 +33,7 @@ def unit_mean(K: Array) -> Array:
 
 @st.composite
 def weights(draw: st.DrawFn) -> Array:
-    """Of a graph with isolated nodes and several components among others."""
+    """Some of the graphs have isolated nodes and several components."""
     n = draw(st.integers(1, 8))
     upper = draw(st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.0]), min_size=n * n, max_size=n * n))
     W = np.triu(np.array(upper).reshape(n, n), 1)

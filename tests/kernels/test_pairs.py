@@ -29,7 +29,7 @@ def resolved(pairs: Any, rows: NDArray[Any] = X) -> GroupKernel:
 
 
 def groups_by_walking(pairs: list[tuple[int, int]], n: int) -> Array:
-    """Reachability, one step at a time; nothing for rows in no pair."""
+    """Return which rows can be reached from which, one step at a time; rows in no pair reach nothing."""
     linked = np.zeros((n, n), dtype=bool)
     for one, other in pairs:
         linked[one, other] = linked[other, one] = linked[one, one] = linked[other, other] = True
@@ -114,7 +114,7 @@ def test_strings_may_be_paired() -> None:
 
 
 def gap(kernel: Any, rows: Array, pairs: NDArray[np.intp], inference: str = "variational") -> float:
-    """Mean squared distance within pairs, relative to the spread of the representation."""
+    """Return the mean squared distance within pairs, relative to the spread of the representation."""
     Z = GPSSL(5, kernel=kernel, inference=inference, random_state=0).fit(rows).transform(rows)
     return float(((Z[pairs[:, 0]] - Z[pairs[:, 1]]) ** 2).sum(axis=1).mean() / Z.var(axis=0).sum())
 
@@ -132,10 +132,10 @@ def test_pairs_bring_rows_together(circles: Array, seed: int) -> None:
 @pytest.mark.filterwarnings("ignore:.*inducing points leave:UserWarning")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_pairs_align_two_domains(circles: Array, seed: int) -> None:
-    """A shifted copy of the circles, of which a third of the rows are known to be the same thing.
+    """The data are the circles and a shifted copy; a third of the rows are known to correspond.
 
-    The mode, which is known in closed form: the two domains have the same eigenvalues, and between those the variational optimizer
-    stops early, with a warning.
+    Inference is by the mode, which is known in closed form: the two domains have the same eigenvalues, between which the variational
+    optimizer stops early with a warning.
     """
     n, rng = len(circles), np.random.default_rng(seed)
     both = np.vstack([circles, circles + 20.0])

@@ -175,7 +175,7 @@ class SpectrumKernel(_WordKernel):
 
 
 class MismatchKernel(_WordKernel):
-    """Counts of words of k letters in two strings that differ in a few letters at most (Leslie et al. 2004).
+    """Counts of words of k letters in two strings, of which a few letters may differ (Leslie et al. 2004).
 
         φ_u(x) = number of positions at which x has a word that differs from u in at most m letters,      u any word over the alphabet
 

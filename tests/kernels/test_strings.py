@@ -1,5 +1,8 @@
+"""Kernels for strings: what all of them do, and the values of each against a slow definition."""
+
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -8,26 +11,170 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
+from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.data import SliceableRows
-from gpssl.kernels import MismatchKernel, SpectrumKernel, SubsequenceKernel
-from gpssl.kernels import _word_counts as sequence_counts
-from gpssl.kernels._protocol import resolve_kernel
+from gpssl.kernels import MismatchKernel, SpectrumKernel, SubsequenceKernel, TfidfKernel, _word_counts
+from gpssl.kernels._protocol import block_kernel, preparing_kernel, resolve_kernel
 
 Array = NDArray[np.float64]
 Words = Mapping[str, float]
 
 LETTERS = "ab🦊𝔘\udc80"
-"""With an emoji, a letter beyond the basic plane, and half of a surrogate pair."""
+"""These include an emoji, a letter beyond the basic plane, and half of a surrogate pair."""
 STRINGS = st.lists(st.text(LETTERS, min_size=1, max_size=9), min_size=1, max_size=8)
 
 
-# Slow and obvious
+# What every kernel for strings does
+
+KERNELS = [
+    SpectrumKernel(2),
+    SpectrumKernel(3, normalize=False),
+    MismatchKernel(3, 1, "ab🦊"),
+    MismatchKernel(4, 2, "a"),
+    SubsequenceKernel(2, 0.5, 4),
+    SubsequenceKernel(3, 1.0, 100, normalize=False),
+    SpectrumKernel(2) * SubsequenceKernel(2) + 0.5 * MismatchKernel(3, 1, "ab"),
+    TfidfKernel().resolve(["a b 🦊", "a a", "b"]),
+]
+each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=str)
+
+
+@each_kernel
+@settings(max_examples=30)
+@given(X=STRINGS, Y=STRINGS)
+def test_gram_is_symmetric_positive_and_made_of_blocks(kernel: sk.Kernel, X: list[str], Y: list[str]) -> None:
+    gram = kernel(X + Y)
+    tolerance = 1e-12 * max(1.0, gram.max())
+    np.testing.assert_array_equal(gram, gram.T)
+    assert np.linalg.eigvalsh(gram).min() > -tolerance * len(gram)
+    np.testing.assert_allclose(kernel(X, Y), gram[: len(X), len(X) :], atol=tolerance)
+    np.testing.assert_allclose(kernel.diag(X + Y), gram.diagonal(), atol=tolerance)
+    out = np.full((len(Y), len(X)), np.nan)
+    rows, points = (preparing_kernel(kernel).prepare(strings) for strings in (Y, X))  # type: ignore[union-attr]
+    block_kernel(kernel, points)(rows, out)
+    np.testing.assert_allclose(out, gram[len(X) :, : len(X)], atol=tolerance)
+
+
+@each_kernel
+def test_clone_and_pickle(kernel: sk.Kernel) -> None:
+    strings = ["abab", "bb🦊", "a"]
+    for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        np.testing.assert_array_equal(copy(strings), kernel(strings))
+    assert not kernel.is_stationary()
+    assert not kernel.requires_vector_input
+
+
+@each_kernel
+def test_no_parameter_to_take_a_gradient_by(kernel: sk.Kernel) -> None:
+    if isinstance(kernel, sk.KernelOperator):
+        return
+    values, gradient = kernel(["ab", "b"], eval_gradient=True)
+    assert values.shape == (2, 2)
+    assert gradient.shape == (2, 2, 0)
+    with pytest.raises(ValueError, match="Y is None"):
+        kernel(["ab"], ["b"], eval_gradient=True)
+
+
+def test_kernels_say_their_parameters() -> None:
+    assert repr(SubsequenceKernel(2, 0.25)) == "SubsequenceKernel(length=2, decay=0.25, max_span=6, normalize=True)"
+    assert SpectrumKernel(2) == SpectrumKernel(2) != SpectrumKernel(3)
+
+
+# Rows that are no strings
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ("abc", "single str.*list of strings"),
+        (b"abc", "single bytes"),
+        (["a", ""], "Row 1 is an empty string: drop"),
+        (["a", None], r"Row 1 is missing \(None\)"),
+        ([float("nan"), "a"], r"Row 0 is missing \(nan\)"),
+        (pd.Series(["a", pd.NA], dtype="string"), "Row 1 is missing"),
+        (["a", b"b"], "Row 1 is of type bytes: decode"),
+        ([1, 2], "Row 0 is of type int"),
+        (np.ones(3), "Row 0 is of type float"),
+        (np.ones((3, 2)), r"shape \(3, 2\).*column with the strings"),
+        ([["a"], ["b"]], "Row 0 is of type list"),
+        (pd.DataFrame({"one": ["a"], "two": ["b"]}), "pass the column"),
+    ],
+)
+@pytest.mark.parametrize("kernel", [SpectrumKernel(), MismatchKernel(2), TfidfKernel()], ids=["spectrum", "mismatch", "tfidf"])
+def test_rows_that_are_no_strings_get_a_sentence(kernel: sk.Kernel, X: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kernel.prepare(X)
+    if not isinstance(X, str):  # which would be the name of a file
+        with pytest.raises(ValueError, match=message):
+            GPSSL(1, kernel=kernel).fit(X)
+
+
+def test_kinds_of_rows_that_are_strings() -> None:
+    strings = ["ab", "b🦊"]
+    forms = [strings, tuple(strings), np.array(strings), np.array(strings, dtype=object)[:, None], pd.Series(strings)]
+    forms += [pd.DataFrame({"text": strings}), pd.Series(strings, dtype="string"), [np.str_(x) for x in strings]]
+    for form in forms:
+        rows = SpectrumKernel().prepare(form)
+        assert rows.tolist() == strings
+        assert rows.dtype == object
+        assert {type(row) for row in rows} == {str}
+        assert SpectrumKernel().prepare(rows) is rows
+
+
+def test_string_kernels_combine_with_each_other_only() -> None:
+    strings = ["abc", "bcd", "cde"]
+    kernel = SpectrumKernel(2) + TfidfKernel()
+    assert resolve_kernel(kernel, SliceableRows(SpectrumKernel().prepare(strings), checked=True), seed=0)(strings).shape == (3, 3)
+    assert preparing_kernel(kernel) is not None
+
+
+# In estimators
+
+
+def promoters(n: int) -> tuple[list[str], NDArray[Any]]:
+    """Return strings with one of two motifs in the middle."""
+    rng = np.random.default_rng(0)
+    kinds = np.arange(n) % 2
+    texts = [
+        "".join(rng.choice(list("ACGT"), 5)) + ("TATAAT" if kind else "GGCGCC") + "".join(rng.choice(list("ACGT"), 5)) for kind in kinds
+    ]
+    return texts, kinds
+
+
+@pytest.mark.parametrize(
+    "kernel", [SpectrumKernel(), MismatchKernel(4), SubsequenceKernel(), TfidfKernel()], ids=lambda k: type(k).__name__
+)
+def test_representation_of_strings(kernel: sk.Kernel) -> None:
+    texts, kinds = promoters(60)
+    if isinstance(kernel, TfidfKernel):
+        texts = [" ".join(text[i : i + 3] for i in range(len(text) - 2)) for text in texts]
+    ssl = GPSSL(2, kernel=kernel, random_state=0).fit(texts)
+    assert max(abs(np.corrcoef(column, kinds)[0, 1]) for column in ssl.transform(texts).T) > 0.8
+    assert ssl.std(texts[:5]).shape == (5, 2)
+    assert np.isfinite(ssl.sample(texts[:5], 3, random_state=0)).all()
+    copy = pickle.loads(pickle.dumps(ssl))
+    np.testing.assert_array_equal(copy.transform(texts[:5]), ssl.transform(texts[:5]))
+    few = np.where(np.arange(60) < 10, kinds, -1)
+    classifier = MarginalizedClassifier(GPSSL(2, kernel=kernel, random_state=0), n_draws=5, random_state=0).fit(texts, few)
+    assert (classifier.predict(texts) == kinds).mean() > 0.9
+
+
+def test_in_scikit_learn_s_gaussian_process() -> None:
+    texts, kinds = promoters(30)
+    model = GaussianProcessRegressor(SpectrumKernel(3), alpha=0.1).fit(texts, kinds)
+    assert np.corrcoef(model.predict(texts), kinds)[0, 1] > 0.9
+
+
+# Slow definitions of the kernels
 
 
 def spectrum(x: str, k: int) -> Words:
@@ -35,7 +182,7 @@ def spectrum(x: str, k: int) -> Words:
 
 
 def neighborhoods(x: str, k: int, m: int, alphabet: str) -> Words:
-    """Of each word of x, all words over the alphabet and "?" that differ in at most m letters."""
+    """Count, for each word of x, all words over the alphabet and "?" that differ from it in at most m letters."""
     x = "".join(letter if letter in alphabet else "?" for letter in x)
     if len(x) < k:
         return {x: 1}
@@ -68,7 +215,7 @@ def slow_gram(strings: list[str], words_of: Callable[[str], Words]) -> Array:
 
 
 def lodhi(s: str, t: str, n: int, decay: float) -> float:
-    """The dynamic program of Lodhi et al. 2002, section 3, definition 2."""
+    """Evaluate the dynamic program of Lodhi et al. 2002, section 3, definition 2."""
 
     def prime(i: int, s: str, t: str) -> float:
         if i == 0:
@@ -84,7 +231,7 @@ def lodhi(s: str, t: str, n: int, decay: float) -> float:
     return lodhi(s[:-1], t, n, decay) + sum(matches)
 
 
-# Against them
+# The kernels against their definitions
 
 
 @given(STRINGS, st.integers(1, 4))
@@ -131,7 +278,7 @@ def test_example_of_lodhi_s_paper() -> None:
     np.testing.assert_allclose(SubsequenceKernel(2, decay)(["cat"], ["car"]), 1 / (2 + decay**2))
 
 
-# Corners
+# Blocks, hashes and unusual strings
 
 
 def test_blocks_of_strings_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,8 +286,8 @@ def test_blocks_of_strings_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     strings = ["".join(rng.choice(list("abc"), size=rng.integers(1, 30))) for _ in range(700)]
     kernels = [SpectrumKernel(3), MismatchKernel(4, 1, "ab"), SubsequenceKernel()]
     expected = [(kernel(strings), kernel(strings[:600], strings[100:])) for kernel in kernels]
-    monkeypatch.setattr(sequence_counts, "MAX_KEYS", 40)
-    monkeypatch.setattr(sequence_counts, "MAX_STRINGS", 3)
+    monkeypatch.setattr(_word_counts, "MAX_KEYS", 40)
+    monkeypatch.setattr(_word_counts, "MAX_STRINGS", 3)
     for kernel, (gram, cross) in zip(kernels, expected, strict=True):
         np.testing.assert_allclose(kernel(strings), gram, rtol=1e-13)
         np.testing.assert_allclose(kernel(strings[:600], strings[100:]), cross, rtol=1e-13)
@@ -148,7 +295,7 @@ def test_blocks_of_strings_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_words_have_the_same_hashes_in_every_process() -> None:
     script = "from gpssl.kernels._word_counts import *; print(count_words(['ab🦊', 'b'], [Pattern((0, 1), 2)]).word.tolist())"
-    here = sequence_counts.count_words(np.array(["ab🦊", "b"], dtype=object), [sequence_counts.Pattern((0, 1), 2)]).word.tolist()
+    here = _word_counts.count_words(np.array(["ab🦊", "b"], dtype=object), [_word_counts.Pattern((0, 1), 2)]).word.tolist()
     there = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
     )
@@ -163,7 +310,7 @@ def test_no_rows() -> None:
 
 
 def test_short_string_is_a_word_of_its_own() -> None:
-    """Not the same as a longer one, nor as the beginning of one."""
+    """It equals neither a longer string nor the beginning of one."""
     for kernel in (SpectrumKernel(3), MismatchKernel(3, 1, "abc"), SubsequenceKernel(3)):
         np.testing.assert_array_equal(kernel(["ab", "ab", "ba", "abc", "a"])[0], [1, 1, 0, 0, 0])
 
@@ -179,7 +326,7 @@ def test_span_beyond_the_strings_costs_nothing_and_beyond_reason_gets_a_sentence
         SubsequenceKernel(2, 0.5, 10**9)(["ab" * 600])
 
 
-# The alphabet
+# The alphabet of MismatchKernel
 
 
 def test_alphabet_comes_from_the_rows_that_count() -> None:

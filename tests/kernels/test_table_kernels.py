@@ -1,4 +1,4 @@
-"""Kernels for the columns of a table: categories, order, and groups of columns with a kernel each."""
+"""Kernels for the columns of a table: categories, ordered levels, and groups of columns with a kernel each."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_columns_may_come_in_another_order_and_from_polars() -> None:
     np.testing.assert_array_equal(of_polars.transform(pl.from_pandas(frame)), ssl.transform(frame))
 
 
-def test_automatic_kernel_for_a_table_nobody_prepared() -> None:
+def test_for_table_chooses_a_kernel_for_each_column() -> None:
     frame = mixed_frame()
     frame.loc[3, "size"] = np.nan
     with pytest.warns(UserWarning, match=r"'name' \(60 different values in 60 rows\); 'country' \(all cells are alike\)"):
@@ -129,7 +129,7 @@ def test_automatic_kernel_for_a_table_nobody_prepared() -> None:
     }
     ssl = GPSSL(3, kernel=kernel, random_state=0).fit(frame)
     assert np.isfinite(ssl.std(frame)).all()
-    # A price of any size is one of the data as far as its rank goes.
+    # A price beyond all others has the rank of the highest.
     dear = frame.iloc[[0]].assign(price=1e12)
     np.testing.assert_allclose(ssl.transform(dear), ssl.transform(frame.iloc[[0]].assign(price=frame["price"].max())), atol=1e-9)
 
@@ -194,7 +194,7 @@ def test_calling_before_fit_gets_a_sentence(kernel: Any) -> None:
 
 
 def test_columns_whose_names_are_numbers() -> None:
-    """Names come before positions, and frames may come in another order."""
+    """A number is a name before it is a position, and the columns of a frame may come in another order."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({1: np.exp(6 * rng.standard_normal(60)), 0: rng.standard_normal(60), 7: rng.choice(["a", "b"], 60)})
     kernel = for_table(frame)
@@ -210,7 +210,7 @@ def test_categories_that_are_numbers_are_categories() -> None:
     assert {name: columns for name, _, columns in kernel.groups} == {"numbers": ["size"], "categories": ["code"]}
 
 
-def test_parts_that_work_on_numbers_alone_get_neither_text_nor_gaps() -> None:
+def test_kernels_for_numbers_in_a_sum_refuse_text_and_missing_cells() -> None:
     frame = mixed_frame()[["size", "color"]]
     with pytest.raises(ValueError, match=r"text or categories in the rows, but the kernel NeighborRBF.*works on numbers"):
         GPSSL(2, kernel=for_table(frame) + NeighborRBF()).fit(frame)
@@ -224,7 +224,7 @@ def test_missing_is_equal_to_no_number() -> None:
     np.testing.assert_allclose(CategoryKernel(scale=0.5)([[-1.0], [np.nan], [None]]), np.exp(-np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])))
 
 
-def test_diagonal_has_the_noise_and_the_size_of_the_parts() -> None:
+def test_diagonal_has_the_noise_and_the_variance_of_the_terms() -> None:
     X = np.random.default_rng(0).integers(4, size=(10, 2)).astype(float)
     noisy = ColumnKernel([("all", sk.RBF(1.0) + sk.WhiteKernel(1.0), [0, 1])])
     np.testing.assert_allclose(noisy(X).diagonal(), noisy.diag(X))
