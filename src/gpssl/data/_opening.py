@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ._dask import DaskRows, is_dask_array, is_dask_frame
 from ._rows import Array, Rows
 from ._sliceable import SliceableRows
-from ._table_files import TableFiles, is_path
 
 STORED = ("h5py", "zarr", "anndata")
 """Libraries whose arrays are read from files by slicing them."""
@@ -18,7 +17,7 @@ STORED = ("h5py", "zarr", "anndata")
 
 def is_lazy(X: Any) -> bool:
     """Whether the rows of X are to be read part by part, because they may not fit in memory."""
-    return isinstance(X, Rows | np.memmap) or is_path(X) or is_dask_array(X) or is_dask_frame(X) or _is_stored(X)
+    return isinstance(X, Rows | np.memmap) or is_path(X) or _is_dask(X) or _is_stored(X)
 
 
 def open_rows(X: Any, sample_weight: Array | None = None) -> Rows:
@@ -26,8 +25,12 @@ def open_rows(X: Any, sample_weight: Array | None = None) -> Rows:
     if isinstance(X, Rows):
         return X if sample_weight is None else X.weighted(sample_weight)
     if is_path(X):
+        from ._table_files import TableFiles
+
         return TableFiles(X, sample_weight=sample_weight)
-    if is_dask_array(X) or is_dask_frame(X):
+    if _is_dask(X):
+        from ._dask import DaskRows
+
         return DaskRows(X, sample_weight)
     if _is_anndata(X):
         if X.X is None:
@@ -53,6 +56,27 @@ def _open_stored(X: Any, sample_weight: Array | None) -> Rows:
             "adata.X = adata.to_memory().X.tocsr(), and write it again."
         )
     return SliceableRows(X, sample_weight)
+
+
+def is_path(X: Any) -> bool:
+    """Tell the name of a file, or of several, from rows."""
+    if isinstance(X, str | PathLike):
+        return True
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(item, PathLike) or _is_file_name(item) for item in X)
+
+
+def _is_file_name(item: Any) -> bool:
+    from ._table_files import is_file_name
+
+    return isinstance(item, str) and is_file_name(item)
+
+
+def _is_dask(X: Any) -> bool:
+    if not type(X).__module__.startswith("dask."):
+        return False
+    from ._dask import is_dask_array, is_dask_frame
+
+    return is_dask_array(X) or is_dask_frame(X)
 
 
 def _is_stored(X: Any) -> bool:

@@ -30,7 +30,6 @@ from ._columns import (
 )
 from ._delimited import DelimitedFile
 from ._errors import FileError, listed, no_such_column
-from ._json_lines import JsonLinesFile
 from ._profile import Findings, kind_of, settle_readings
 from ._readings import Reading
 from ._rows import Part, Rows, rows_of_a_part
@@ -371,6 +370,8 @@ def _open_source(path: Path) -> TableSource:
     if ending in PARQUET + ARROW:
         return TypedFile(path, is_parquet=ending in PARQUET)
     if ending in JSON:
+        from ._json_lines import JsonLinesFile
+
         return JsonLinesFile(path)
     if ending in TEXT or ending == "":
         return DelimitedFile(path)

@@ -127,17 +127,6 @@ class TableFiles(Rows):
         return out
 
 
-def is_path(X: Any) -> bool:
-    """Whether X names a file, or several."""
-    if isinstance(X, str | PathLike):
-        return True
-    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(item, PathLike) or _is_file_name(item) for item in X)
-
-
-def _is_file_name(item: Any) -> bool:
-    return isinstance(item, str) and item.lower().endswith((*PARQUET, *CSV))
-
-
 def _arrow() -> Any:
     try:
         import pyarrow
@@ -195,9 +184,14 @@ def _find_files(path: Any) -> list[Path]:
     return files
 
 
+def is_file_name(name: str) -> bool:
+    """Tell by the ending whether a file holds a table."""
+    return name.lower().endswith((*PARQUET, *CSV))
+
+
 def _expand(path: str) -> list[Path]:
     if os.path.isdir(path):
-        files = [file for file in Path(path).iterdir() if _is_file_name(file.name) and file.is_file() and file.name[0] not in "._"]
+        files = [file for file in Path(path).iterdir() if is_file_name(file.name) and file.is_file() and file.name[0] not in "._"]
         if not files:
             raise FileNotFoundError(
                 f"The folder {path} has no Parquet or CSV files. For folders in folders: dask.dataframe.read_parquet({path!r})."

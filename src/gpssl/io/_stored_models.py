@@ -14,8 +14,7 @@ from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegres
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .. import downstream
-from ..baselines._gp_prior import GPPrior
+from .. import baselines, downstream
 from ..core._draws import FunctionDraws, KnownRows
 from ..core._features import Features
 from ..core._moments import Moments, Spectrum
@@ -24,9 +23,7 @@ from ..core._posterior import DrawnWeights, GaussianWeights, PointWeights, Poste
 from ..downstream._classifier import MarginalizedClassifier
 from ..downstream._heads import ClassifierClones, RegressorClones
 from ..downstream._laplace import Laplace
-from ..downstream._linear import BayesianLinearRegression, LinearHeads
 from ..downstream._logistic import BayesianLogisticRegression, LogisticHeads
-from ..downstream._regressor import MarginalizedRegressor
 from ..estimator import GPSSL
 from ..inference._mode import Mode, ModeReport
 from ..inference._sampling import Sampling, SamplingReport
@@ -94,7 +91,7 @@ def _draws_apart(draws: FunctionDraws) -> dict[str, Any]:
 
 def _draws_together(parts: dict[str, Any]) -> FunctionDraws:
     """Build the functions. Files of 0.1.0 have, instead of the columns, the model that the functions were drawn from, as "prepare"."""
-    source = vars(parts.pop("prepare")) if isinstance(parts.get("prepare"), GPSSL | GPPrior) else parts
+    source = vars(parts.pop("prepare")) if isinstance(parts.get("prepare"), GPSSL | baselines.GPPrior) else parts
     columns = {name: source[name] for name in COLUMNS[:2] if name in source}
     parts = {name: value for name, value in parts.items() if name not in columns}
     check_names(FunctionDraws, parts, DRAWS, all_of_them=True)
@@ -141,6 +138,12 @@ def _pipeline() -> Form:
     return Form(Pipeline, take_apart, put_together)
 
 
+def _linear_heads() -> Form:
+    from ..downstream._linear import LinearHeads
+
+    return by_fields(LinearHeads, _LINEAR_HEADS)
+
+
 def _perceptrons() -> Form:
     from ..downstream._perceptron import Perceptrons
 
@@ -154,9 +157,9 @@ _LAPLACE = {"center": "S J", "mode": "S C I", "mean": "S C I", "covariance": "S 
 
 MODELS: dict[str, Callable[[], Form]] = {
     "gpssl.GPSSL": lambda: Form(GPSSL, _gpssl_apart, _gpssl_together),
-    "gpssl.GPPrior": lambda: by_fit(GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS)),
+    "gpssl.GPPrior": lambda: by_fit(baselines.GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS)),
     "gpssl.MarginalizedClassifier": lambda: by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
-    "gpssl.MarginalizedRegressor": lambda: by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
+    "gpssl.MarginalizedRegressor": lambda: by_fit(downstream.MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
     "gpssl.Variational": lambda: by_parameters(Variational),
     "gpssl.Sampling": lambda: by_parameters(Sampling),
     "gpssl.Mode": lambda: by_parameters(Mode),
@@ -174,11 +177,11 @@ MODELS: dict[str, Callable[[], Form]] = {
     "gpssl.FunctionDraws": lambda: Form(FunctionDraws, _draws_apart, _draws_together),
     "gpssl.KnownRows": lambda: by_fields(KnownRows, _KNOWN_ROWS),
     "gpssl.BayesianLogisticRegression": lambda: by_parameters(BayesianLogisticRegression),
-    "gpssl.BayesianLinearRegression": lambda: by_parameters(BayesianLinearRegression),
+    "gpssl.BayesianLinearRegression": lambda: by_parameters(downstream.BayesianLinearRegression),
     "gpssl.PerceptronClassifier": lambda: by_parameters(downstream.PerceptronClassifier),
     "gpssl.LogisticHeads": lambda: by_fields(LogisticHeads, {"classes": "K", "contrasts": "K C"}),
     "gpssl.Laplace": lambda: by_fields(Laplace, _LAPLACE),
-    "gpssl.LinearHeads": lambda: by_fields(LinearHeads, _LINEAR_HEADS),
+    "gpssl.LinearHeads": _linear_heads,
     "gpssl.Perceptrons": _perceptrons,
     "gpssl.ClassifierClones": lambda: by_fields(ClassifierClones, {"classes": "K"}),
     "gpssl.RegressorClones": lambda: by_fields(RegressorClones),

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
+from .. import downstream
 from ..data._labels import Target, TargetKind
-from ..downstream._classifier import MarginalizedClassifier
-from ..downstream._regressor import MarginalizedRegressor
 from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
 from ..evaluation._expectation import Expectation, Promise, check_labels, expect, what_cannot_be_promised
@@ -156,7 +155,7 @@ def label(
 
 def new_model(ssl: GPSSL, target: Target, settings: Settings) -> Any:
     """Return a classifier or regressor on a representation that is fitted, its heads still to be trained."""
-    kind = MarginalizedClassifier if target.kind == "class" else MarginalizedRegressor
+    kind = downstream.MarginalizedClassifier if target.kind == "class" else downstream.MarginalizedRegressor
     return kind(FrozenEstimator(ssl), n_draws=settings.n_draws, random_state=settings.seed)
 
 
@@ -173,7 +172,7 @@ class PredictionColumns:
     def of_model(cls, model: Any, target: str) -> PredictionColumns:
         """Return those of a model that `label` trained, with the threshold that it found."""
         notes = model.card_.notes
-        kind: TargetKind = "class" if isinstance(model, MarginalizedClassifier) else "number"
+        kind: TargetKind = "class" if isinstance(model, downstream.MarginalizedClassifier) else "number"
         is_limited = notes.get("promise", {}).get("max_risk") is not None
         return cls(model, target, kind, float(notes["expectation"]["threshold"]) if is_limited else None)
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
-from ..downstream._classifier import MarginalizedClassifier
-from ..downstream._regressor import MarginalizedRegressor
+from ..downstream._marginal import Marginalized
 from ..estimator import GPSSL
 from ..io._model_files import load
 from ._embed import PREFIX, RESULTS, Embedded, RepresentationColumns
@@ -87,7 +86,7 @@ def open_model(model: Any) -> Any:
 
 def has_heads(model: Any) -> bool:
     """Tell models that predict from representations alone."""
-    return isinstance(model, MarginalizedClassifier | MarginalizedRegressor)
+    return isinstance(model, Marginalized)
 
 
 def representation_of(model: Any) -> GPSSL:

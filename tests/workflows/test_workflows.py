@@ -1,0 +1,136 @@
+"""What commands do, called from Python: paths, data frames and AnnData in, results with the model and the new columns out."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpssl
+from command import FEW, as_json, done
+from gpssl.cli.compare import compare as compare_command
+from gpssl.cli.embed import embed as embed_command
+from gpssl.cli.label import label as label_command
+from gpssl.cli.transform import transform as transform_command
+from gpssl.report import make_report
+from gpssl.workflows._choices import ChoiceError
+from gpssl.workflows._subject import open_subject
+from people import two_groups, written
+
+NAMES = {"n_components": "components", "n_draws": "draws", "n_splits": "splits", "random_state": "seed", "model_out": "model"}
+"""Parameters and the names that the commands have for them."""
+
+
+@pytest.mark.parametrize(
+    ("function", "command"),
+    [
+        (gpssl.embed, embed_command),
+        (gpssl.transform, transform_command),
+        (gpssl.label, label_command),
+        (gpssl.compare, compare_command),
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_functions_have_the_defaults_of_the_commands(function: Any, command: Any) -> None:
+    options = inspect.signature(command).parameters
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in ("out", "target_kind"):  # the command needs a file, and says the kind by --numeric and --classes
+            continue
+        option = options[NAMES.get(name, name)]
+        assert option.default == (None if parameter.default == () else parameter.default), name
+
+
+def test_data_frame_gives_what_its_file_gives_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = two_groups().set_index(pd.Index([f"row {place}" for place in range(60)]))
+    table = written(frame, tmp_path / "things.csv")
+    done("label", table, "-t", "kind", "--max-risk", "0.3", "-o", tmp_path / "out.csv", "--only-new", *FEW)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    result = gpssl.label(frame, "kind", max_risk=0.3, n_draws=10)
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert result.written == []
+    new, expected = result.frame(), pd.read_csv(tmp_path / "out.csv")
+    assert list(new.index) == list(frame.index)
+    assert list(new.columns) == list(expected.columns)
+    np.testing.assert_allclose(new["kind_probability"], expected["kind_probability"], rtol=1e-9)
+    assert (new["kind_predicted"].isna() == frame["kind"].notna()).all()
+
+
+def test_path_and_subject_are_tables_too(tmp_path: Path) -> None:
+    table = written(two_groups(), tmp_path / "things.csv")
+    by_path = gpssl.embed(str(table), n_components=2, ignore=["kind"], out=tmp_path / "out.csv")
+    by_subject = gpssl.embed(open_subject(table, ignore=["kind"]), n_components=2)
+    assert by_path.written == [tmp_path / "out.csv", tmp_path / "out.gpssl"]
+    pd.testing.assert_frame_equal(by_path.frame(), by_subject.frame())
+    written_columns = pd.read_csv(tmp_path / "out.csv")[by_path.frame().columns]
+    np.testing.assert_allclose(by_path.frame(), written_columns, rtol=1e-12)
+
+
+def test_model_of_a_result_is_used_without_a_file() -> None:
+    frame = two_groups()
+    labeled = gpssl.label(frame, "kind", n_draws=10)
+    again = gpssl.transform(labeled.model, frame.drop(columns="kind"))
+    is_open = frame["kind"].isna()
+    assert (again.frame()["kind_predicted"][is_open] == labeled.frame()["kind_predicted"][is_open]).all()
+    assert again.target == "kind"
+    far = frame.assign(size=900.0)
+    assert any("outside of what the model was trained on" in note for note in gpssl.transform(labeled.model, far).notes)
+
+
+def test_report_of_a_result_is_a_page() -> None:
+    frame = two_groups()
+    report = make_report(gpssl.label(frame, "kind", n_draws=10).model, frame, rivals=False)
+    assert report.written == []
+    assert "predicting kind" in report.html()
+    assert "On labels that it was not shown, 0.0 % of the predictions were wrong." in report.summary[1]
+
+
+def test_model_without_a_card_gets_a_sentence() -> None:
+    rows = two_groups()[["size", "weight"]].fillna(0.0)
+    with pytest.raises(ValueError, match="has no card"):
+        gpssl.transform(gpssl.GPSSL(2).fit(rows), rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"alike": "rows"}, "alike: 'rows' is neither 'columns' nor 'neighbors'"),
+        ({"confidence": 2.0}, "confidence: 2 is no share"),
+        ({"max_risk": 0.0}, "max_risk: 0 is no share"),
+    ],
+)
+def test_wrong_choices_name_the_parameter(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ChoiceError, match=words):
+        gpssl.label(two_groups(), "kind", **options)
+
+
+def test_what_is_no_table_gets_a_sentence() -> None:
+    with pytest.raises(TypeError, match="a path, a pandas data frame or AnnData, got ndarray"):
+        gpssl.embed(np.ones((3, 2)))
+
+
+def test_notes_are_part_of_an_error() -> None:
+    with pytest.raises(ValueError, match="lower n_components") as caught:
+        gpssl.embed(two_groups(), n_components=500)
+    assert any("looks like an ID" in note for note in caught.value.__notes__)
+
+
+def test_json_of_a_command_has_no_model(tmp_path: Path) -> None:
+    table = written(two_groups(), tmp_path / "things.csv")
+    result = as_json("label", table, "-t", "kind", "-o", tmp_path / "out.csv", *FEW)
+    assert not {"model", "new_columns"} & set(result)
+    assert result["written"] == [str(tmp_path / "out.csv"), str(tmp_path / "out.gpssl")]
+
+
+def test_tissue_in_memory_keeps_its_names() -> None:
+    from gpssl.spatial import simulate, simulate_reference
+
+    adata = simulate(simulate_reference(), shape=(8, 8), random_state=0)
+    result = gpssl.embed(adata, n_components=2)
+    assert list(result.frame().index) == list(adata.obs_names)
+    np.testing.assert_allclose(result.frame()[["gpssl_1", "gpssl_2"]], adata.obsm["X_gpssl"], atol=1e-8)
+    assert result.model.card_.notes["kind"] == "tissue"
