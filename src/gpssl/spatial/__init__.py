@@ -1,12 +1,17 @@
-"""Spatial transcriptomics, on AnnData: cell types with uncertainty. Needs `pip install "gpssl[spatial]"`."""
+"""Find cell types with their uncertainty in spatial transcriptomics, on AnnData. Needs `pip install "gpssl[spatial]"`."""
 
-from ._cells import CellSimulator, fit_cells
-from ._composition import composition, spatial_blocks
-from ._embedding import SpotRepresentation, embed, representation
-from ._images import image_features
-from ._pure_spots import pure_spots
-from ._simulation import simulate, simulate_reference
-from ._visium import read_visium
+from typing import TYPE_CHECKING
+
+from .._runtime.lazy import lazy_names, names_for_type_checkers
+
+if TYPE_CHECKING:  # at run time a name is imported when it is first used
+    from ._cells import CellSimulator, fit_cells
+    from ._composition import composition, spatial_blocks
+    from ._embedding import SpotRepresentation, embed, representation
+    from ._images import image_features
+    from ._pure_spots import pure_spots
+    from ._simulation import simulate, simulate_reference
+    from ._visium import read_visium
 
 __all__ = [
     "CellSimulator",
@@ -22,3 +27,5 @@ __all__ = [
     "simulate_reference",
     "spatial_blocks",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))
