@@ -95,7 +95,7 @@ def test_idf_is_scikit_learn_s_on_all_rows() -> None:
 
 def test_parts_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = TfidfKernel().resolve(rows_of(TEXTS * 3)).vectorizer
-    monkeypatch.setattr("gpssl.data._sliceable.MIN_ROWS", 1)
+    monkeypatch.setattr("gpssl.data._rows.MIN_ROWS", 1)
     assert len(list(rows_of(TEXTS * 3).parts())) > 5
     np.testing.assert_array_equal(TfidfKernel().resolve(rows_of(TEXTS * 3)).vectorizer.estimator.idf_, expected.estimator.idf_)
 

@@ -17,8 +17,7 @@ from .._validation import check_weights
 from ..data._arrays import as_object_rows
 from ..data._encoding import header_of
 from ..data._opening import is_lazy, open_rows
-from ..data._rows import Rows
-from ..data._sliceable import SliceableRows
+from ..data._rows import Rows, SliceableRows
 from ..kernels._protocol import check_what_kernels_take, preparing_kernel, takes_missing_cells, takes_tables, takes_vectors
 from ..kernels.vectors import NeighborRBF
 
@@ -116,7 +115,7 @@ def _check_numeric_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int, k
             first = str(error).splitlines()[0]
             raise ValueError(
                 f"{first} The kernel {type(kernel).__name__} needs all cells. For rows with missing cells, pass "
-                "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.tables(X); or fill them in."
+                "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.for_table(X); or fill them in."
             ) from error
         is_no_number = "could not convert" in str(error) or "argument must be" in str(error)
         if not is_no_number and "promot" not in type(error).__name__.lower():
@@ -124,7 +123,7 @@ def _check_numeric_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int, k
         kind = type(error) if is_no_number else TypeError
         raise kind(
             f"{str(error).rstrip('.')}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with "
-            "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.tables(X) for a data frame."
+            "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.for_table(X) for a data frame."
         ) from error
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._rows import MappedRows as MappedRows
     from ._rows import Part as Part
     from ._rows import Rows as Rows
-    from ._sliceable import SliceableRows as SliceableRows
+    from ._rows import SliceableRows as SliceableRows
     from ._table import EncodedRows as EncodedRows
     from ._table import FileTable as FileTable
     from ._table import open_table as open_table
@@ -65,7 +65,7 @@ _HOMES = {
     "Part": "_rows",
     "TablePart": "_columns",
     "Rows": "_rows",
-    "SliceableRows": "_sliceable",
+    "SliceableRows": "_rows",
     "TableFiles": "_table_files",
     "FileTable": "_table",
     "check_writable": "_writing",

@@ -12,8 +12,7 @@ from scipy.sparse import csr_array, issparse
 
 from .._runtime.progress import Progress
 from .._runtime.threads import one_blas_thread
-from ._rows import Array, Keeper, Part, Rows, Summary, check_part
-from ._sliceable import SliceableRows
+from ._rows import Array, Keeper, Part, Rows, SliceableRows, Summary, check_part
 
 FAN_IN = 8
 """Summaries that are combined at a time: a tree, so that no worker holds them all."""

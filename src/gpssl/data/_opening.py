@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ._rows import Array, Rows
-from ._sliceable import SliceableRows
+from ._rows import Array, Rows, SliceableRows
 
 STORED = ("h5py", "zarr", "anndata")
 """Libraries whose arrays are read from files by slicing them."""

@@ -1,7 +1,9 @@
-"""Rows seen through a function: some of their columns, or their values on another scale."""
+"""Rows that need not fit in memory: what all sources of rows share, and rows of arrays, which can be sliced."""
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import partial
@@ -10,19 +12,29 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
-from ._arrays import DistinctRows, distinct_rows, merge_distinct_rows
+from ._arrays import DistinctRows, distinct_rows, merge_distinct_rows, row_blocks
 
 PART_BYTES = 16 * 2**20
 PART_ROWS = (256, 65_536)
 """Fewest and most rows of a part."""
+MIN_PARTS = 16
+"""Fewest parts of an array, so that some thousands of rows keep all threads busy to the end."""
+MIN_ROWS = 1024
+"""Fewest rows of a part of an array."""
+SAMPLE_ROWS = 2048
+"""Fewest rows of a sample, so that one pass is enough for most that ask."""
+
+Array = NDArray[np.float64]
+Summary = TypeVar("Summary")
 
 
 class Part(NamedTuple):
-    """Consecutive rows, in memory."""
+    """Consecutive rows that are read together."""
 
     rows: NDArray[Any]
     """Numbers [n, D], dense and checked; or objects [n]."""
@@ -30,13 +42,13 @@ class Part(NamedTuple):
 
 
 def rows_of_a_part(n_columns: int) -> int:
-    """How many rows to hold in memory at a time."""
+    """Return the number of rows to hold in memory at a time."""
     fewest, most = PART_ROWS
     return min(max(PART_BYTES // (8 * max(1, n_columns)), fewest), most)
 
 
 def check_part(rows: Any, place: str, first: int | None = None, names: Sequence[str] | None = None) -> NDArray[Any]:
-    """The rows as finite numbers, or an error that says where they are not.
+    """Return the rows as finite numbers. Raise an error that says where they are not.
 
     `place` names the part ("partition 3"), `first` is the position of its first row and `names` are the columns', where they are known.
     """
@@ -53,7 +65,7 @@ def _row_range(rows: Any, first: int | None) -> str:
 
 
 def _first_that_is_not_finite(rows: Any, first: int | None, names: Sequence[str] | None) -> str:
-    """Which row and which column, for a table in which they can be told."""
+    """Return a sentence that names row and column, for a table in which they are known."""
     try:
         values = np.asarray(rows, dtype=np.float64)
     except (ValueError, TypeError):
@@ -67,23 +79,15 @@ def _first_that_is_not_finite(rows: Any, first: int | None, names: Sequence[str]
     return f"\nThe first of {len(bad_rows):,} such values is in {row}, column {column}. Drop or impute these rows."
 
 
-Array = NDArray[np.float64]
-Summary = TypeVar("Summary")
-
-
-SAMPLE_ROWS = 2048
-"""Rows of a sample at least, so that one pass is enough for most that ask."""
-
-
 class Keeper(Protocol):
     """Keeps what a pass has summed up so far, so that it can go on after an interruption."""
 
     def recall(self) -> tuple[Any, int]:
-        """The summary kept, and of how many parts it is; None and 0 where there is none."""
+        """Return the summary that was kept, and the number of its parts; None and 0 where there is none."""
         ...
 
     def keep(self, summary: Any, n_parts: int, *, finished: bool = False) -> None:
-        """The summary of the first `n_parts` parts, which are all if the pass is finished."""
+        """Keep the summary of the first `n_parts` parts, which are all if the pass is finished."""
         ...
 
 
@@ -96,9 +100,9 @@ class Rows:
 
     n_columns: int
     n_rows: int | None = None
-    """None where only reading them tells."""
+    """None where it is not known before they are read."""
     names: list[str] | None = None
-    """Of the columns, where they have names."""
+    """Names of the columns, where they have some."""
     header: Any = None
     """The names and types of the columns, as a data frame without rows, where the rows are those of a data frame."""
     are_encoded: bool = False
@@ -114,21 +118,21 @@ class Rows:
 
     @property
     def identity(self) -> str | None:
-        """Tells the rows in these files, as they are now, from others, for a pass that is resumed; None for rows that are not in files."""
+        """A text that changes with the files that hold the rows, for a pass that is resumed; None for rows that are not in files."""
         return None
 
     def count(self) -> int:
-        """The number of rows, by reading them if need be."""
+        """Return the number of rows, by reading them if need be."""
         return sum(len(part.rows) for part in self.parts()) if self.n_rows is None else self.n_rows
 
     def weighted(self, sample_weight: Array) -> Rows:
-        """The same rows with these weights."""
+        """Return the same rows with these weights."""
         other = copy(self)
         other.sample_weight, other._sample = sample_weight, None
         return other
 
     def parts(self) -> Iterator[Part]:
-        """All rows, in order, some at a time."""
+        """Yield all rows, in order, some at a time."""
         raise NotImplementedError
 
     def reduce(
@@ -140,7 +144,7 @@ class Rows:
         max_threads: int | None = None,
         keeper: Keeper | None = None,
     ) -> Summary:
-        """The summaries of all parts, combined in the order of the parts: the same bits for any number of threads."""
+        """Combine the summaries of all parts, in the order of the parts: the same bits for any number of threads."""
         total, n_parts = keeper.recall() if keeper else (None, 0)
         n_threads = min(n_blas_threads(), max_threads or n_blas_threads())
 
@@ -167,12 +171,12 @@ class Rows:
         return total
 
     def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
-        """`function` of the rows of each part, side by side. None in `shape` stands for the rows."""
+        """Apply `function` to the rows of each part and join the results. None in `shape` stands for the rows."""
         axis = shape.index(None)
         if self.n_rows is None:
-            pieces = [function(part.rows) for part in self.parts()]
-            self._check_number_of_rows(sum(piece.shape[axis] for piece in pieces))
-            return np.concatenate(pieces, axis=axis)
+            results = [function(part.rows) for part in self.parts()]
+            self._check_number_of_rows(sum(result.shape[axis] for result in results))
+            return np.concatenate(results, axis=axis)
         out: NDArray[Any] | None = None
         done = 0
         for part in self.parts():
@@ -191,7 +195,7 @@ class Rows:
             raise ValueError(f"There are {n_rows:,} rows, but there were {self.n_rows:,} when they were opened: open them again.")
 
     def sample(self, limit: int, seed: int) -> DistinctRows:
-        """At most `limit` distinct rows and their weights: the same ones for any order of the rows and any parts.
+        """Return at most `limit` distinct rows and their weights: the same ones for any order of the rows and any parts.
 
         A smaller sample is the beginning of a larger one, so one pass serves the kernel and the choice of inducing points.
         """
@@ -204,12 +208,12 @@ class Rows:
         return DistinctRows(sample.rows[:limit], sample.weight[:limit], sample.hashes[:limit])
 
     def check_weights_are_as_many(self, n_rows: int) -> None:
-        """For sources that learn only by reading how many rows they have."""
+        """Raise ValueError unless there is a weight for each row, for sources that know their number of rows only after reading."""
         if self.sample_weight is not None and len(self.sample_weight) != n_rows:
             raise ValueError(f"sample_weight has {len(self.sample_weight):,} entries, but there are {n_rows:,} rows.")
 
     def weight_of(self, first: int, n_rows: int) -> Array:
-        """The weights of consecutive rows."""
+        """Return the weights of consecutive rows."""
         if self.sample_weight is None:
             return np.ones(n_rows)
         weight = self.sample_weight[first : first + n_rows]
@@ -222,6 +226,79 @@ def _sample_of_part(part: Part, *, limit: int, seed: int) -> DistinctRows:
     return distinct_rows(part.rows, part.weight, limit=limit, seed=seed)
 
 
+class SliceableRows(Rows):
+    """Rows of an object with a shape, of which slices give arrays or sparse matrices.
+
+    Parameters
+    ----------
+    X
+        A NumPy array, in memory or mapped from a file; a sparse matrix in CSR format; a dataset of h5py or zarr; the `X` of an
+        AnnData object in backed mode.
+    sample_weight
+        One for each row.
+    checked
+        Whether X is known to hold finite numbers, or objects. Otherwise each part is checked when it is read.
+    place, first
+        For errors: what X is called, and the position of its first row in a larger table, or None.
+    """
+
+    def __init__(
+        self, X: Any, sample_weight: Array | None = None, *, checked: bool = False, place: str = "the part", first: int | None = 0
+    ) -> None:
+        super().__init__(sample_weight)
+        self.X = X
+        self.n_rows = int(X.shape[0])
+        self.n_columns = int(X.shape[1]) if len(X.shape) > 1 else 1
+        self.checked = checked
+        self.place, self.first = place, first
+        self.come_at_once = checked and isinstance(X, np.ndarray) and not isinstance(X, np.memmap)
+
+    @property
+    def identity(self) -> str | None:
+        """File, size, time of change and place in the file, for a mapped array."""
+        filename = getattr(self.X, "filename", None) if isinstance(self.X, np.memmap) else None
+        if not filename:
+            return None
+        state = os.stat(filename)
+        layout = f"{self.X.dtype} {self.X.shape} {self.X.strides} {_position(self.X)} {MIN_PARTS} {MIN_ROWS}"
+        return f"{os.path.abspath(filename)} {state.st_size} {state.st_mtime_ns} {layout}"
+
+    def parts(self) -> Iterator[Part]:
+        """Yield dense slices of the rows."""
+        n_rows = self.n_rows or 0
+        size = min(rows_of_a_part(self.n_columns), max(MIN_ROWS, -(-n_rows // MIN_PARTS)))
+        for block in row_blocks(n_rows, size):
+            rows = self.X[block]
+            rows = rows.toarray() if issparse(rows) else np.asarray(rows)
+            if not self.checked:
+                rows = check_part(rows, self.place, None if self.first is None else self.first + block.start)
+            yield Part(rows, self.weight_of(block.start, len(rows)))
+            _release_pages(self.X)
+
+    def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
+        """Apply `function` as for all rows, but at once to all rows in memory."""
+        return function(self.X) if self.come_at_once else super().map(function, shape)
+
+
+def _position(X: Any) -> int:
+    """Return where in its file a mapped array, or a slice of one, begins."""
+    whole = X
+    while isinstance(whole.base, np.memmap):
+        whole = whole.base
+    return int(whole.offset + X.__array_interface__["data"][0] - whole.__array_interface__["data"][0])
+
+
+def _release_pages(X: Any) -> None:
+    """Tell the system that the pages of a mapped file are not needed for now: they would count as memory of this process."""
+    if not isinstance(X, np.memmap) or X.mode not in ("r", "r+") or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    owner: Any = X
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if isinstance(owner, mmap.mmap):
+        owner.madvise(mmap.MADV_DONTNEED)
+
+
 class MappedRows(Rows):
     """Rows whose parts are those of another source, each mapped by a function that works row by row."""
 
@@ -232,6 +309,6 @@ class MappedRows(Rows):
         self.header = header
 
     def parts(self) -> Iterator[Part]:
-        """As many as the other source has."""
+        """Yield the parts of the other source, mapped."""
         for part in self.rows.parts():
             yield Part(self.function(part.rows), part.weight)

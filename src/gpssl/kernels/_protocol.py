@@ -21,8 +21,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Kernel
 
 from ..data._arrays import in_double_precision
 from ..data._encoding import are_codes, encode_table, header_of
-from ..data._rows import Rows
-from ..data._sliceable import SliceableRows
+from ..data._rows import Rows, SliceableRows
 
 Array = NDArray[np.float64]
 BlockKernel = Callable[[NDArray[Any], Array], None]
