@@ -153,18 +153,23 @@ def _model_in(archive: Archive) -> Any:
 def attach_card(card: ModelCard, model: Any) -> None:
     """Give the card to the model and to its parts that can be called with rows: they then warn of rows that leave its ranges."""
     model.card_ = card
-    if isinstance(model, Marginalized):
-        frozen = isinstance(model.representation_, FrozenEstimator)
-        representation = model.representation_.estimator if frozen else model.representation_
-        if _is_saveable(representation):
-            representation.card_ = card
-        if model.n_draws is not None:
-            model.functions_.card_ = card
+    representation = _representation(model)
+    if _is_saveable(representation):
+        representation.card_ = card
+    if isinstance(model, Marginalized) and model.n_draws is not None:
+        model.functions_.card_ = card
+
+
+def _representation(model: Any) -> Any:
+    """Return the fitted representation of a classifier or regressor; `GPSSL` and `GPPrior` are representations themselves."""
+    if not isinstance(model, Marginalized):
+        return model
+    return model.representation_.estimator if isinstance(model.representation_, FrozenEstimator) else model.representation_
 
 
 def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None = None) -> ModelCard:
     """Return the card of a fitted model, as `save` writes it."""
-    known: ModelCard | None = getattr(model, "card_", None)
+    known: ModelCard | None = vars(model).get("card_")
     if trained_on is None:
         columns, n_rows = (None, None) if known is None else (known.columns, known.n_rows)
     else:
@@ -182,31 +187,33 @@ def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None 
 
 
 def _check_fits(model: Any, columns: Sequence[ColumnFacts] | None) -> None:
-    n_features = getattr(model, "n_features_in_", None)
+    n_features = vars(model).get("n_features_in_")  # which rows that are no table do not have
     if columns is not None and n_features is not None and len(columns) != n_features:
         raise ValueError(f"trained_on has {len(columns)} columns, but the model was fitted to {n_features}: pass X as it was given to fit.")
 
 
 def _weight(model: Any) -> int | None:
     """Return the number of rows that the moments sum up, by their weights; None where that is not whole, or there are no moments."""
-    moments = getattr(getattr(model, "representation_", model), "moments_", None)
-    return int(moments.weight) if moments is not None and float(moments.weight).is_integer() else None
+    representation = _representation(model)
+    if not isinstance(representation, GPSSL) or not float(representation.moments_.weight).is_integer():
+        return None
+    return int(representation.moments_.weight)
 
 
 def _settings(model: Any) -> dict[str, Any]:
     """Return parameters and a few results as texts and numbers."""
     settings = {name: _readable(value) for name, value in model.get_params(deep=False).items()}
-    representation = getattr(model, "representation_", model)
-    if hasattr(representation, "moments_"):
+    representation = _representation(model)
+    if isinstance(representation, GPSSL):
         settings |= {
             "residual": float(representation.residual_),
             "temperature as used": float(representation.temperature_),
             "inducing points": len(representation.inducing_points_),
             "directions": len(representation.eigenvalues_),
         }
-    if hasattr(model, "classes_"):
+    if "classes_" in vars(model):  # a classifier
         settings["classes"] = [_readable(value) for value in model.classes_.tolist()]
-    if hasattr(model, "n_labeled_"):
+    if isinstance(model, Marginalized):
         settings["labeled rows"] = int(model.n_labeled_)
     return settings
 

@@ -48,9 +48,9 @@ _FEATURES = by_fields(Features, {"points": "M …", "factor": "M M"})
 def _gpssl_apart(model: GPSSL) -> dict[str, Any]:
     """Store only the weights of the posterior: the other parts have the rest of it."""
     parts = _GPSSL.take_apart(model)
-    if hasattr(model, "_posterior"):
+    if "_posterior" in vars(model):  # computed when it is first used
         parts["fitted"]["weights"] = model._posterior.weights
-    if hasattr(model, "features_") and hasattr(parts["parameters"]["inducing"], "columns"):
+    if "features_" in vars(model) and hasattr(parts["parameters"]["inducing"], "columns"):
         parts["parameters"]["inducing"] = model.features_.points  # the data frame as the kernel has prepared it
     return parts
 
@@ -58,7 +58,7 @@ def _gpssl_apart(model: GPSSL) -> dict[str, Any]:
 def _gpssl_together(parts: dict[str, Any]) -> GPSSL:
     model: GPSSL = _GPSSL.put_together(parts)
     weights = model.__dict__.pop("_weights", None)
-    if hasattr(model, "moments_"):
+    if "moments_" in vars(model):
         _check_belongs(model.features_, model.moments_)
     if weights is not None:
         check_shapes(GPSSL, {"points": model.features_.points, "basis": model._spectrum.basis}, {"points": "M …", "basis": "M M"})
