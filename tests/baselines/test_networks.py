@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
-from gpssl.baselines._networks import Block, Encoder, Networks, Shape, StandardizedRows, batches
+from gpssl.baselines._networks import Block, NetworkEncoder, Networks, Shape, StandardizedRows, batches
 from gpssl.baselines._scarf import corrupt, infonce_loss
 from gpssl.baselines._simvae import expected_log_prior
 from gpssl.baselines._vicreg import EPSILON, covariance_loss, invariance_loss, total_loss, variance_loss
@@ -151,7 +151,7 @@ def test_prediction_normalizes_by_the_training_rows_whatever_rows_it_sees() -> N
         networks.parameters += 0.3 * double(*networks.parameters.shape).float()
     outputs = networks.blocks[0](rows.tensor().expand(2, -1, -1), n_views=1).detach().numpy()
     for network in range(2):
-        encoder = Encoder.from_block(networks.blocks[0], network, rows)
+        encoder = NetworkEncoder.from_block(networks.blocks[0], network, rows)
         np.testing.assert_allclose(encoder(X), outputs[network].T, atol=1e-5)
         np.testing.assert_allclose(encoder(X[5:6]), encoder(X)[5:6], rtol=1e-10)
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import BayesianRidge, LogisticRegression
 
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
+from gpssl.core._draws import FunctionDraws
 from gpssl.downstream import (
     BayesianLinearRegression,
     BayesianLogisticRegression,
@@ -18,6 +19,7 @@ from gpssl.downstream import (
     PerceptronClassifier,
     RepresentationSearch,
 )
+from gpssl.workflows import label
 from representations import Certain, Counted
 
 Array = NDArray[np.float64]
@@ -163,3 +165,21 @@ def test_what_cannot_be_known_is_told_when_it_is_asked_for(flowers: tuple[Array,
     assert single.predict_distribution(flowers[0]).proba_variance is None
     with pytest.raises(ValueError, match="Raise n_draws"):
         single.predict_proba_std(flowers[0])
+
+
+@pytest.mark.parametrize("target", ["target", "alcohol"])
+def test_labeling_a_table_evaluates_the_draws_once_at_each_row(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    n_evaluated = []
+    evaluate = FunctionDraws.one_row_at_a_time
+
+    def counted(functions: FunctionDraws, rows: Any) -> Any:
+        values = evaluate(functions, rows)
+        n_evaluated.append(values.shape[1])
+        return values
+
+    monkeypatch.setattr(FunctionDraws, "one_row_at_a_time", counted)
+    wines = load_wine(as_frame=True).frame
+    wines.loc[wines.index % 3 > 0, target] = None
+    result = label(wines, target, n_draws=5)
+    result.frame()
+    assert sum(n_evaluated) == len(wines)  # rows without a label to predict them, the others where their label was held out

@@ -149,7 +149,7 @@ class Networks:
 
 
 @dataclass(frozen=True)
-class Encoder:
+class NetworkEncoder:
     """A trained encoder: x ↦ relu(((x − c) / d) A + a) B + b, in which A and a contain the normalization by all training rows."""
 
     center: Array
@@ -166,7 +166,7 @@ class Encoder:
     """b [outputs]"""
 
     @classmethod
-    def from_block(cls, block: Block, network: int, rows: StandardizedRows) -> Encoder:
+    def from_block(cls, block: Block, network: int, rows: StandardizedRows) -> NetworkEncoder:
         """Return the encoder of one network, normalized by the statistics of all training rows instead of those of a batch."""
         A, scale, shift, B = (part[network].detach().numpy().astype(np.float64) for part in block[:4])
         A = A * rows.varies  # weights of columns that never varied were never trained
@@ -183,7 +183,7 @@ class Encoder:
             outputs[block] = hidden @ self.output_weights + self.output_bias
         return outputs
 
-    def with_unit_variance(self, rows: StandardizedRows) -> Encoder:
+    def with_unit_variance(self, rows: StandardizedRows) -> NetworkEncoder:
         """Return the encoder times a factor that makes the variance of its outputs over the training rows one on average."""
         variance = self(rows.standardized * self.scale + self.center).var(axis=0).mean()
         factor = 1 / np.sqrt(variance) if variance > 0 else 1.0
@@ -357,7 +357,7 @@ def _train(group: Sequence[Any], rows: StandardizedRows, seed: int) -> None:
         progress.advance(1)
     progress.finish()
     for network, estimator in enumerate(group):
-        encoder = Encoder.from_block(networks.blocks[0], network, rows)
+        encoder = NetworkEncoder.from_block(networks.blocks[0], network, rows)
         estimator.encoder_ = encoder if estimator.scale_counts else encoder.with_unit_variance(rows)
         estimator.n_components_, estimator._seed = int(estimator.n_components), seed
         estimator.loss_ = float(losses[network].detach())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,8 +105,7 @@ def fit_laplace(Z: Array, labels: OneHotLabels, precision: float | None, *, max_
         return _Newton(Z[block], labels, precision).run(max_iterations, tolerance)
 
     parts = map_on_threads(fit, blocks)
-    names = ("center", "mode", "mean", "covariance", "precision", "log_evidence", "n_iterations", "converged")
-    return Laplace(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Laplace(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Laplace)))
 
 
 class _Newton:

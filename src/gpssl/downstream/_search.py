@@ -18,13 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._runtime.callbacks import CallbackSupport, fitting
 from .._validation import check_number, unchanged_on_failure
 from ..core._checked_rows import kernel_or_default
-from ..data._labels import KnownLabels, find_class_labels, find_targets
+from ..data._labels import KnownLabels
 from ..estimator import GPSSL, REFITTABLE
 from ..kernels.vectors import NeighborRBF
 from ._classifier import MarginalizedClassifier
 from ._distributions import ClassDistribution, NumberDistribution, Uncertainty
 from ._marginal import Marginalized, SharedParams, as_indexable, seeded
-from ._trials import Candidate, Split, Trials
+from ._trials import Split, TrialParams, Trials
 
 Array = NDArray[np.float64]
 
@@ -199,7 +199,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
             estimator.set_params(random_state=check_random_state(self.random_state).randint(2**31 - 1))
         return estimator.set_params(representation=seeded(clone(representation), check_random_state(estimator.random_state)))
 
-    def _candidates(self, representation: GPSSL) -> Iterator[Candidate]:
+    def _candidates(self, representation: GPSSL) -> Iterator[TrialParams]:
         grid = default_grid(representation) if self.grid is None else self.grid
         known = representation.get_params(deep=False)
         for params in ParameterGrid(grid):
@@ -209,7 +209,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
                     f"{type(representation).__name__} has no parameter {', '.join(unknown)}, but {', '.join(known)}. Names have "
                     'no prefix here, and a neighborhood is a parameter of the kernel: {"kernel": [NeighborRBF(5), NeighborRBF(10)]}.'
                 )
-            yield Candidate(
+            yield TrialParams(
                 {name: value for name, value in params.items() if name not in REFITTABLE},
                 {name: value for name, value in params.items() if name in REFITTABLE},
             )
@@ -268,7 +268,7 @@ def _with_representation(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[KnownLabels, SharedParams]:
     """Return the labeled rows of positive weight, and the metadata for the representation and the heads."""
-    labels = (find_class_labels if is_classifier(estimator) else find_targets)(y)
+    labels = estimator._find_labels(y)
     others = {name: value for name, value in params.items() if name != "sample_weight"}
     shared = estimator._share_params(X, labels.rows, estimator._head(), params.get("sample_weight"), others)
     return KnownLabels(shared.labeled, labels.values[np.isin(labels.rows, shared.labeled)]), shared

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_method_params
 from .._runtime.progress import Progress
 from ..data._labels import KnownLabels
 from ..estimator import GPSSL
-from ..evaluation._calibration import log_density
+from ..evaluation._calibration import log_density, log_loss
 from ..inference._methods import inference_method
 from ..inference._variational import Variational
 from ._marginal import SharedParams
@@ -33,7 +33,7 @@ PRECISE_SHARE, LEAST_PRECISE = 0.1, 5
 """Of many candidates, the best tenth and at least five are scored as precisely as they would be used."""
 
 
-class Candidate(NamedTuple):
+class TrialParams(NamedTuple):
     """One setting of the representation's parameters."""
 
     kernel_params: dict[str, Any]
@@ -48,7 +48,7 @@ class Trials:
     def __init__(
         self,
         estimator: Any,
-        candidates: Sequence[Candidate],
+        candidates: Sequence[TrialParams],
         X: Any,
         labels: KnownLabels,
         splits: Sequence[Split],
@@ -107,7 +107,7 @@ class Trials:
             progress.advance(1)
         progress.finish()
 
-    def _score_one(self, candidate: Candidate, *, precise: bool) -> list[float]:
+    def _score_one(self, candidate: TrialParams, *, precise: bool) -> list[float]:
         params = dict(candidate.other_params)
         base = self._base(candidate.kernel_params)
         method = inference_method(params.get("inference", base.inference))
@@ -171,10 +171,8 @@ def _score(model: Any, X: Any, y: NDArray[Any], split: Split, params: Mapping[st
         test = test[np.isin(y[test], model.classes_)]
         if len(test) == 0:
             raise ValueError("No held-out row is of a class among the training rows. Choose a splitter that puts each class on both sides.")
-        proba = model.predict_proba(_safe_indexing(X, test))
-        likelihood = proba[np.arange(len(test)), np.searchsorted(model.classes_, y[test])]
-        values = np.log(np.maximum(likelihood, np.finfo(float).eps))
-    else:
-        values = log_density(y[test], *model.predict_draws(_safe_indexing(X, test)))
-    weight = params.get("sample_weight")
-    return float(np.average(values, weights=None if weight is None else np.asarray(weight)[test]))
+    weight = None if params.get("sample_weight") is None else np.asarray(params["sample_weight"])[test]
+    held_out = _safe_indexing(X, test)
+    if is_classifier(model):
+        return -log_loss(y[test], model.predict_proba(held_out), labels=model.classes_, sample_weight=weight)
+    return float(np.average(log_density(y[test], *model.predict_draws(held_out)), weights=weight))

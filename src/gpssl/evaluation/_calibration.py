@@ -147,15 +147,15 @@ def brier_score(y: Any, proba: Any, *, labels: Any = None) -> float:
     return float(((proba - np.eye(proba.shape[1])[codes]) ** 2).sum(axis=1).mean())
 
 
-def log_loss(y: Any, proba: Any, *, labels: Any = None) -> float:
-    """−(1/n) Σ_n log p_{n, y_n}, in nats, by scikit-learn.
+def log_loss(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> float:
+    """Return −(1/n) Σ_n log p_{n, y_n}, in nats, by scikit-learn; with weights, their weighted mean.
 
     A probability of zero counts as 2.2e-16, the smallest step of float64 at one: such a row costs 36.04 and not infinity.
     """
     codes, proba = check_probabilities(y, proba, labels)
     # scikit-learn warns where float32 rounding keeps a row from summing to one.
     proba = proba / proba.sum(axis=1, keepdims=True)
-    return float(metrics.log_loss(codes, proba, labels=np.arange(proba.shape[1])))
+    return float(metrics.log_loss(codes, proba, labels=np.arange(proba.shape[1]), sample_weight=sample_weight))
 
 
 def root_mean_squared_error(y: Any, mean: Any) -> float:
