@@ -89,7 +89,7 @@ def test_gpssl_with_gpytorch_is_gpssl_with_the_same_kernel(circles: Array) -> No
     assert refitted.features_.fingerprint != models[0].features_.fingerprint
 
 
-def test_what_is_no_kernel_of_gpytorch_gets_a_sentence() -> None:
+def test_what_is_no_kernel_of_gpytorch_raises_an_error() -> None:
     with pytest.raises(TypeError, match="takes a gpytorch"):
         from_gpytorch(RBF())
     with pytest.raises(ValueError, match="batch of parameters"):
@@ -117,7 +117,7 @@ def test_functions_of_two_objects_as_kernels() -> None:
     assert GPSSL(2, kernel=kernel, random_state=0).fit(words).transform(words).shape == (5, 2)
 
 
-def test_functions_of_the_wrong_shape_get_a_sentence() -> None:
+def test_functions_of_the_wrong_shape_raise_an_error() -> None:
     X = np.ones((3, 2))
     with pytest.raises(ValueError, match=r"function of CallableKernel returns shape \[3\] where \[3, 3\]"):
         CallableKernel(one_each)(X)
@@ -154,7 +154,7 @@ def test_gram_matrix_clones_and_pickles() -> None:
         ([[1.0, 2.0], [2.0, 1.0]], "smallest eigenvalue is -1"),
     ],
 )
-def test_bad_gram_matrices_get_a_sentence(gram: Any, message: str) -> None:
+def test_bad_gram_matrices_raise_an_error(gram: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PrecomputedKernel(gram)([0, 1])
 
@@ -169,6 +169,6 @@ def test_bad_gram_matrices_get_a_sentence(gram: Any, message: str) -> None:
         (["a"], "whole"),
     ],
 )
-def test_bad_positions_get_a_sentence(rows: Any, message: str) -> None:
+def test_bad_positions_raise_an_error(rows: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PrecomputedKernel(np.eye(2)).prepare(rows)

@@ -137,6 +137,6 @@ def test_model_of_documents_goes_on_where_it_was() -> None:
     ],
     ids=["not resolved", "no length", "a string", "a class"],
 )
-def test_bad_parameters_get_a_sentence(kernel: TfidfKernel, message: str) -> None:
+def test_bad_parameters_raise_an_error(kernel: TfidfKernel, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         kernel(TEXTS)

@@ -253,13 +253,13 @@ def labeled_with(label: Any) -> nx.Graph:
         ("graph", TypeError, "got str"),
     ],
 )
-def test_bad_rows_get_a_sentence(rows: Any, error: type[Exception], message: str) -> None:
+def test_bad_rows_raise_an_error(rows: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         WeisfeilerLehmanKernel().prepare(rows)
 
 
 @pytest.mark.parametrize("kernel", [WeisfeilerLehmanKernel(0), RandomWalkKernel(decay=-1), RandomWalkKernel(n_steps=0)], ids=repr)
-def test_bad_parameters_get_a_sentence(kernel: Kernel) -> None:
+def test_bad_parameters_raise_an_error(kernel: Kernel) -> None:
     with pytest.raises(ValueError, match=r"n_iterations|decay|n_steps"):
         kernel(random_graphs(2))
 

@@ -120,7 +120,7 @@ def test_many_columns_count_as_independent() -> None:
     assert np.linalg.eigvalsh(kernel(X))[0] > -1e-10
 
 
-def test_infinity_and_text_get_a_sentence(wine: Array) -> None:
+def test_infinity_and_text_raise_an_error(wine: Array) -> None:
     with pytest.raises(ValueError, match="infinity"):
         GPSSL(2, kernel=IncompleteRBF()).fit(np.where(wine > 100, np.inf, wine))
     with pytest.raises(ValueError, match="could not convert string"):
@@ -134,6 +134,6 @@ def test_where_a_column_begins_makes_no_difference(shift: float) -> None:
     np.testing.assert_allclose(IncompleteRBF().resolve(X + shift)(X + shift), IncompleteRBF().resolve(X)(X), atol=1e-5)
 
 
-def test_inducing_points_of_the_wrong_width_get_a_sentence(wine: Array) -> None:
+def test_inducing_points_of_the_wrong_width_raise_an_error(wine: Array) -> None:
     with pytest.raises(ValueError, match="inducing points have 2 columns, the rows have 13"):
         GPSSL(2, kernel=IncompleteRBF(), inducing=wine[:10, :2]).fit(wine)

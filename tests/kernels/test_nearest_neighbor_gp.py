@@ -63,14 +63,14 @@ def test_it_is_a_kernel_for_gpssl(vectors: Array) -> None:
     assert np.isfinite(sparse.std(vectors + 10)).all()
 
 
-def test_bad_parameters_get_a_sentence(vectors: Array) -> None:
+def test_bad_parameters_raise_an_error(vectors: Array) -> None:
     with pytest.raises(ValueError, match="n_neighbors must be a whole number of at least 1"):
         GPSSL(2, kernel=NearestNeighborGP(0)).fit(vectors)
     with pytest.raises(ValueError, match="takes its neighbors from the training rows"):
         NearestNeighborGP()(vectors)
 
 
-def test_kernels_for_other_rows_get_a_sentence(vectors: Array) -> None:
+def test_kernels_for_other_rows_raise_an_error(vectors: Array) -> None:
     for kernel, rows in ((SpectrumKernel(), ["abc", "abd", "bcd"]), (IncompleteRBF(), np.where(vectors > 2, np.nan, vectors))):
         with pytest.raises(ValueError, match="pass a kernel for vectors"):
             GPSSL(1, kernel=NearestNeighborGP(2, kernel=kernel)).fit(rows)

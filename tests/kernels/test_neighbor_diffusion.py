@@ -174,7 +174,7 @@ def test_rows_of_any_size_are_outside() -> None:
     np.testing.assert_allclose(ssl.std(np.full((1, 3), 1e200)), 1.0, atol=1e-6)
 
 
-def test_kernel_that_is_zero_for_a_row_gets_a_sentence(vectors: Array) -> None:
+def test_kernel_that_is_zero_for_a_row_raises_an_error(vectors: Array) -> None:
     kernel = NeighborDiffusion(5, kernel=sk.DotProduct(0.0))
     with pytest.raises(ValueError, match=r"k\(x, x\) = 0.*positive on all rows"):
         GPSSL(2, kernel=kernel).fit(np.vstack([vectors, np.zeros(3)]))
@@ -237,12 +237,12 @@ def test_it_adds_to_other_kernels(vectors: Array) -> None:
         (NeighborDiffusion(max_rows=2), "max_rows"),
     ],
 )
-def test_bad_parameters_get_a_sentence(vectors: Array, kernel: NeighborDiffusion, message: str) -> None:
+def test_bad_parameters_raise_an_error(vectors: Array, kernel: NeighborDiffusion, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         GPSSL(2, kernel=kernel).fit(vectors)
 
 
-def test_too_few_rows_and_no_rows_get_a_sentence(vectors: Array) -> None:
+def test_too_few_rows_and_no_rows_raise_an_error(vectors: Array) -> None:
     with pytest.raises(ValueError, match="at least 3 distinct rows, but there are 2"):
         GPSSL(2, kernel=NeighborDiffusion()).fit(np.repeat([[0.0, 1.0], [1.0, 0.0]], 5, axis=0))
     with pytest.raises(ValueError, match="takes its graph from the training rows"):

@@ -114,18 +114,18 @@ def test_large_graphs_need_no_square_matrix() -> None:
         (nx.Graph(), ValueError, "no nodes"),
     ],
 )
-def test_bad_graphs_get_a_sentence(graph: Any, error: type[Exception], message: str) -> None:
+def test_bad_graphs_raise_an_error(graph: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         NodeDiffusion(graph)([0])
 
 
 @pytest.mark.parametrize("name", [7, "x", [0]])
-def test_unknown_nodes_get_a_sentence(name: Any) -> None:
+def test_unknown_nodes_raise_an_error(name: Any) -> None:
     with pytest.raises(ValueError, match=r"Row 1 is .* which is no node of the graph"):
         NodeDiffusion(nx.path_graph(3))([0, name])
 
 
-def test_bad_parameters_get_a_sentence() -> None:
+def test_bad_parameters_raise_an_error() -> None:
     graph = nx.path_graph(3)
     for kernel in (NodeDiffusion(graph, 0), NodeMatern(graph, -1), NodeMatern(graph, 1, 0), NodeMatern(graph, n_eigenvectors=0)):
         with pytest.raises(ValueError, match="must be a"):

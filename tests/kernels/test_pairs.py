@@ -90,7 +90,7 @@ def test_kernels_clone_and_pickle() -> None:
         ([[0, -1]], "counted from 0; got -1"),
     ],
 )
-def test_bad_pairs_get_a_sentence(pairs: Any, message: str) -> None:
+def test_bad_pairs_raise_an_error(pairs: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         GPSSL(2, kernel=RBF() + PairKernel(pairs)).fit(X)
 

@@ -110,7 +110,7 @@ def test_kernels_say_their_parameters() -> None:
     ],
 )
 @pytest.mark.parametrize("kernel", [SpectrumKernel(), MismatchKernel(2), TfidfKernel()], ids=["spectrum", "mismatch", "tfidf"])
-def test_rows_that_are_no_strings_get_a_sentence(kernel: sk.Kernel, X: Any, message: str) -> None:
+def test_rows_that_are_no_strings_raise_an_error(kernel: sk.Kernel, X: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         kernel.prepare(X)
     if not isinstance(X, str):  # which would be the name of a file
@@ -319,7 +319,7 @@ def test_small_decay_does_not_underflow() -> None:
     np.testing.assert_allclose(SubsequenceKernel(3, 1e-200)(["abcd", "abce"]), [[1, 0.5], [0.5, 1]])
 
 
-def test_span_beyond_the_strings_costs_nothing_and_beyond_reason_gets_a_sentence() -> None:
+def test_span_beyond_the_strings_costs_nothing_and_a_span_too_long_raises_an_error() -> None:
     strings = ["abcab", "bca", "aab", "b"]
     np.testing.assert_array_equal(SubsequenceKernel(2, 0.5, 10**9)(strings), SubsequenceKernel(2, 0.5, 5)(strings))
     with pytest.raises(ValueError, match="exceed length by at most 1,000"):
@@ -359,6 +359,6 @@ def test_letters_outside_the_alphabet_are_one_letter() -> None:
     ],
     ids=str,
 )
-def test_bad_parameters_get_a_sentence(kernel: sk.Kernel, message: str) -> None:
+def test_bad_parameters_raise_an_error(kernel: sk.Kernel, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         kernel(["ab", "abc"])

@@ -152,13 +152,13 @@ BAD: list[tuple[list[Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("groups", "parameters", "message"), BAD)
-def test_bad_groups_get_a_sentence(groups: list[Any], parameters: dict[str, Any], message: str) -> None:
+def test_bad_groups_raise_an_error(groups: list[Any], parameters: dict[str, Any], message: str) -> None:
     frame = mixed_frame().assign(gap=np.where(np.arange(60) == 7, np.nan, 1.0 + np.arange(60)))
     with pytest.raises(ValueError, match=message):
         GPSSL(2, kernel=ColumnKernel(groups, **parameters)).fit(frame)
 
 
-def test_what_new_rows_lack_gets_a_sentence() -> None:
+def test_what_new_rows_lack_raises_an_error() -> None:
     frame = mixed_frame()[["size", "color"]]
     kernel = ColumnKernel([("size", NeighborRBF(), ["size"]), ("color", CategoryKernel(), ["color"])])
     ssl = GPSSL(2, kernel=kernel, random_state=0).fit(frame)
@@ -188,7 +188,7 @@ def test_kernels_for_different_rows_do_not_add() -> None:
 
 
 @pytest.mark.parametrize("kernel", [CategoryKernel(), OrdinalKernel(), IncompleteRBF()], ids=lambda kernel: type(kernel).__name__)
-def test_calling_before_fit_gets_a_sentence(kernel: Any) -> None:
+def test_calling_before_fit_raises_an_error(kernel: Any) -> None:
     with pytest.raises(ValueError, match="from the training rows: pass it to GPSSL"):
         kernel([[1.0], [2.0]])
 

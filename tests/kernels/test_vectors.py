@@ -101,6 +101,6 @@ def test_neighbor_rbf_clones_and_compares_like_a_kernel() -> None:
         (NeighborRBF(max_rows=1), "max_rows"),
     ],
 )
-def test_bad_parameters_get_a_sentence(kernel: NeighborRBF, message: str, circles: Array) -> None:
+def test_bad_parameters_raise_an_error(kernel: NeighborRBF, message: str, circles: Array) -> None:
     with pytest.raises(ValueError, match=message):
         kernel.resolve(circles)

@@ -135,6 +135,12 @@ class CallByBlocks(NonStationary):
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
 
 
+def refuse_gradient(kernel: Kernel, eval_gradient: bool) -> None:
+    """Raise ValueError if the gradient is asked for, in kernels that do not compute it."""
+    if eval_gradient:
+        raise ValueError(f"{type(kernel).__name__} does not compute gradients.")
+
+
 def short_repr(kernel: Kernel) -> str:
     """Return the kernel with those parameters that differ from their defaults; arrays are shown by their shape."""
     defaults = {name: parameter.default for name, parameter in signature(type(kernel)).parameters.items()}

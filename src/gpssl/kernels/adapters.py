@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
-from ._protocol import Array, NonStationary
+from ._protocol import Array, NonStationary, refuse_gradient
 
 _LARGEST_CHECKED = 3000
 """Rows of a Gram matrix up to which its eigenvalues are computed, to check that none is negative."""
@@ -38,7 +38,7 @@ class GPyTorchKernel(NonStationary, Kernel):
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
         """Return k(X, Y). [n, m]"""
-        _no_gradient(self, eval_gradient)
+        refuse_gradient(self, eval_gradient)
         import torch
 
         rows = _tensor(X)
@@ -103,7 +103,7 @@ class CallableKernel(NonStationary, Kernel):
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
         """Return k(X, Y). [n, m]"""
-        _no_gradient(self, eval_gradient)
+        refuse_gradient(self, eval_gradient)
         if not callable(self.function):
             raise TypeError(f"CallableKernel takes a function of two sets of rows, got {self.function!r}.")
         Y = X if Y is None else Y
@@ -167,7 +167,7 @@ class PrecomputedKernel(NonStationary, GenericKernelMixin, Kernel):
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
         """Return k(X, Y). [n, m]"""
-        _no_gradient(self, eval_gradient)
+        refuse_gradient(self, eval_gradient)
         rows = self._positions(X)
         return self._checked_gram[np.ix_(rows, rows if Y is None else self._positions(Y))]
 
@@ -177,12 +177,6 @@ class PrecomputedKernel(NonStationary, GenericKernelMixin, Kernel):
 
     def __repr__(self) -> str:
         return f"PrecomputedKernel({len(self.gram)} rows)"
-
-
-def _no_gradient(kernel: Kernel, eval_gradient: bool) -> None:
-    """Raise ValueError if the gradient is asked for."""
-    if eval_gradient:
-        raise ValueError(f"{type(kernel).__name__} does not compute gradients.")
 
 
 def _check_gram(gram: Any) -> Array:

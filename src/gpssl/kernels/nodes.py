@@ -14,7 +14,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._validation import check_number
-from ._protocol import Array, NonStationary, single_column
+from ._protocol import Array, NonStationary, refuse_gradient, single_column
 from .graphs import _NetworkXGraph
 
 _LARGEST_DENSE = 3000
@@ -95,8 +95,7 @@ class _NodeKernel(NonStationary, GenericKernelMixin, Kernel):
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
         """Return k(X, Y). [n, m]"""
-        if eval_gradient:
-            raise ValueError(f"{type(self).__name__} does not compute gradients.")
+        refuse_gradient(self, eval_gradient)
         rows = self._positions(X)
         points = rows if Y is None else self._positions(Y)
         return self._features(rows) @ self._features(points).T + np.equal.outer(rows, points) * self._own(rows)[:, None]
