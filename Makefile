@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow docs bench lint format clean
+.PHONY: demo test test-slow docs reproduce bench lint format clean
 
 demo: .venv/demo-installed
 	rm -rf results/demo && mkdir -p results/demo
@@ -43,6 +43,10 @@ lint: .venv/dev-installed
 
 docs: .venv/dev-installed
 	$(BIN)/python -m sphinx -q -j 2 -W --keep-going -b html docs docs/_build
+
+# Some hours: the paper's tables and figures. GPSSL_DATA names the folder with the data; an interrupted run resumes.
+reproduce: .venv/dev-installed
+	$(BIN)/python -m experiments all --report docs/results.md
 
 bench: .venv/dev-installed
 	$(BIN)/python -m benchmarks

@@ -53,7 +53,7 @@ in float32. GPSSL is fitted to all rows without labels, with its defaults and wi
 documentation names for tables with outlying rows; nothing was tuned. Labels of rows drawn at random train the heads, and {n_test:,}
 other rows test them; means and standard errors over {n_seeds} draws of both. Raw features are standardized by the labeled rows. All
 have the head `BayesianLogisticRegression()`, except for the line that says otherwise; on raw features of the 23 kinds, with more than 200
-labels, it has over a thousand weights, takes half a minute each time, and is left out. GP-prior is the ablation: functions with the same
+labels, it has over a thousand weights, takes half a minute each time, and is left out. GP prior is the ablation: functions with the same
 kernel that have learned nothing. Classes without a label cannot be predicted and count as errors; macro F1 is over the classes of the
 rows tested. The table is full of copies, and many rows tested occur among the labeled ones: new rows are those that do not ({new}).
 Seconds are for training and predicting, copies once."""
@@ -116,7 +116,7 @@ def methods(fitted: dict[str, Representations], seed: int, *, many_weights: bool
     if not many_weights:
         models["raw"] = make_pipeline(StandardScaler(), BayesianLogisticRegression(random_state=seed))
     for kernel, (ssl, prior) in fitted.items():
-        choices = {"GPSSL-full": (ssl, N_DRAWS), "GPSSL-mean": (ssl, None), "GP-prior": (prior, N_DRAWS)}
+        choices = {"GPSSL-full": (ssl, N_DRAWS), "GPSSL-mean": (ssl, None), "GP prior": (prior, N_DRAWS)}
         for name, (representation, n_draws) in choices.items():
             models[f"{name}, {kernel}"] = MarginalizedClassifier(FrozenEstimator(representation), n_draws=n_draws, random_state=seed)
     return models

@@ -1,4 +1,4 @@
-"""Finished pieces of a long run in a file of JSON lines: killed at any moment, it resumes where it was."""
+"""Finished tasks of a long run in a file of JSON lines: killed at any moment, it resumes where it was."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Record = dict[str, Any]
 
 
 class Task(NamedTuple):
-    """One piece that is run as a whole and written into the ledger when it is done."""
+    """One task that is run as a whole and written into the ledger when it is done."""
 
     data: str
     split: int
@@ -27,14 +27,14 @@ def task_of(record: Mapping[str, Any]) -> Task:
 
 @dataclass(frozen=True)
 class Ledger:
-    """One line for each finished piece. Lines of runs with another protocol are left alone and not used."""
+    """One line for each finished task. Lines of runs with another protocol are left alone and not used."""
 
     path: Path
     protocol: Mapping[str, Any]
     """What a record must have been made with to count: seed, quick or not, versions."""
 
     def records(self) -> list[Record]:
-        """All finished pieces of this protocol, each once. A line that a killed run did not finish is none."""
+        """All finished tasks of this protocol, each once. A line that a killed run did not finish is none."""
         if not self.path.exists():
             return []
         parsed = [_parse(line) for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n")]
@@ -42,7 +42,7 @@ class Ledger:
         return list({task_of(record): record for record in mine}.values())
 
     def append(self, record: Record) -> None:
-        """Write a finished piece, at once and as a whole; on return it is on the disk."""
+        """Write a finished task, at once and as a whole; on return it is on the disk."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = as_line({**record, "protocol": self.protocol})
         with self.path.open("ab+") as file:

@@ -1,4 +1,4 @@
-"""What is to be run: the pieces of an experiment, and what all experiments have."""
+"""What is to be run: the tasks of an experiment, and what all experiments have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Plan:
 
     @property
     def protocol(self) -> dict[str, Any]:
-        """What a finished piece depends on, besides its name and the versions of packages."""
+        """What a finished task depends on, besides its name and the versions of packages."""
         return {"seed": self.seed, "quick": self.quick}
 
     def choose(self, names: Sequence[str], quick: Sequence[str]) -> Sequence[str]:
@@ -45,13 +45,13 @@ class Experiment(Protocol):
     """A module with these functions is an experiment."""
 
     def tasks(self, plan: Plan, /) -> list[Task]:
-        """All pieces, those that take long first where it matters."""
+        """All tasks, those that take long first where it matters."""
 
     def run(self, task: Task, plan: Plan, /) -> Record:
-        """One piece. What it returns is written as JSON."""
+        """One task. What it returns is written as JSON."""
 
     def report(self, records: Sequence[Record], /) -> dict[str, str]:
-        """Tables in Markdown, by name, from all pieces."""
+        """Tables in Markdown, by name, from all tasks."""
 
     def draw(self, records: Sequence[Record], plan: Plan, folder: Path, /) -> list[Path]:
-        """Pictures, from all pieces."""
+        """Pictures, from all tasks."""

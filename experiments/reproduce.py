@@ -1,4 +1,4 @@
-"""Run experiments piece by piece, resume what was interrupted, and write tables and pictures."""
+"""Run experiments task by task, resume what was interrupted, and write tables and pictures."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ class Results(NamedTuple):
     """The report and the pictures."""
 
 
-class FailedPiecesError(RuntimeError):
-    """Some pieces could not be run; the others are in the ledger."""
+class FailedTasksError(RuntimeError):
+    """Some tasks could not be run; the others are in the ledger."""
 
 
 def reproduce(names: Sequence[str], plan: Plan, folder: Path, report: Path, *, n_jobs: int = 1) -> Results:
     """Run what is not done yet, and write tables into `report` and pictures into a folder beside it, one experiment after the other.
 
-    Finished pieces are in `folder`, in one file for each experiment.
+    Finished tasks are in `folder`, in one file for each experiment.
     """
     tasks = _plan_tasks(names, plan)
     _check_before_the_work(tasks, report)
     tables: dict[str, str] = {}
     pictures: list[Path] = []
-    for name, pieces in tasks.items():
+    for name, mine in tasks.items():
         started = time.perf_counter()
-        records = run_all(name, pieces, plan, Ledger(folder / f"{name}.jsonl", {**plan.protocol, **_versions()}), n_jobs)
-        announce(f"{name}: {len(records)} pieces, {time.perf_counter() - started:.0f} s; drawing", enabled=True)
+        records = run_all(name, mine, plan, Ledger(folder / f"{name}.jsonl", {**plan.protocol, **_versions()}), n_jobs)
+        announce(f"{name}: {len(records)} tasks, {time.perf_counter() - started:.0f} s; drawing", enabled=True)
         blocks = {f"run {name}": _describe("all" if len(names) > 1 else name, plan), **EXPERIMENTS[name].report(records)}
         _write_report(report, name, blocks)
         tables |= blocks
@@ -75,7 +75,7 @@ def reproduce(names: Sequence[str], plan: Plan, folder: Path, report: Path, *, n
 
 
 def _plan_tasks(names: Sequence[str], plan: Plan) -> dict[str, list[Task]]:
-    """The pieces of each experiment; of several experiments, those without the tables that were asked for are left out."""
+    """The tasks of each experiment; of several experiments, those without the tables that were asked for are left out."""
     tasks = {}
     for name in names:
         try:
@@ -88,7 +88,7 @@ def _plan_tasks(names: Sequence[str], plan: Plan) -> dict[str, list[Task]]:
 
 def _check_before_the_work(tasks: dict[str, list[Task]], report: Path) -> None:
     """What would fail after an hour should fail at once: data, pictures, and the file to write."""
-    for experiment, data in dict.fromkeys((name, task.data) for name, pieces in tasks.items() for task in pieces):
+    for experiment, data in dict.fromkeys((name, task.data) for name, mine in tasks.items() for task in mine):
         _load(experiment, data)
     new_figure(1, 1)
     if report.is_dir():
@@ -114,8 +114,8 @@ def run_all(name: str, tasks: Sequence[Task], plan: Plan, ledger: Ledger, n_jobs
     done = {task: record for record in ledger.records() if (task := task_of(record)) in wanted}
     missing = [task for task in tasks if task not in done]
     if done and missing:
-        announce(f"{name}: resuming, {len(done)} of {len(tasks)} pieces are done", enabled=True)
-    progress = Progress(name, len(missing), enabled=bool(missing), unit="pieces")
+        announce(f"{name}: resuming, {len(done)} of {len(tasks)} tasks are done", enabled=True)
+    progress = Progress(name, len(missing), enabled=bool(missing), unit="tasks")
     failures = []
     for outcome in _outcomes(name, missing, plan, n_jobs):
         if isinstance(outcome, Failure):
@@ -127,17 +127,17 @@ def run_all(name: str, tasks: Sequence[Task], plan: Plan, ledger: Ledger, n_jobs
     progress.finish()
     if failures:
         announce(failures[0].details, enabled=True)
-        raise FailedPiecesError(
-            f"{len(failures)} of {len(tasks)} pieces failed. The others are kept, and the same command tries these again. The first: "
+        raise FailedTasksError(
+            f"{len(failures)} of {len(tasks)} tasks failed. The others are kept, and the same command tries these again. The first: "
             f"{failures[0].text}"
         )
     n_warned = sum(bool(record.get("warnings")) for record in done.values())
-    announce(f"{name}: {n_warned} of {len(tasks)} pieces came with warnings; they are in {ledger.path}", enabled=n_warned > 0)
+    announce(f"{name}: {n_warned} of {len(tasks)} tasks came with warnings; they are in {ledger.path}", enabled=n_warned > 0)
     return [done[task] for task in tasks]
 
 
 class Failure(NamedTuple):
-    """A piece that could not be run."""
+    """A task that could not be run."""
 
     text: str
     details: str
@@ -151,7 +151,7 @@ def _outcomes(name: str, tasks: Sequence[Task], plan: Plan, n_jobs: int) -> Iter
 
 
 def run_one(name: str, task: Task, plan: Plan) -> Record | Failure:
-    """One piece, with its name. What the user has to mend (a package, a file) is raised; other errors are no reason not to go on."""
+    """One task, with its name. What the user has to mend (a package, a file) is raised; other errors are no reason not to go on."""
     started = time.perf_counter()
     try:
         with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
@@ -182,7 +182,7 @@ def _describe(target: str, plan: Plan) -> str:
     options = f"{' --quick' if plan.quick else ''} --splits {plan.splits} --seed {plan.seed}"
     tables = "".join(f" --table {name}" for name in plan.tables or ())
     versions = ", ".join(f"{package} {number}" for package, number in _versions().items())
-    return f"Printed by `gpssl reproduce {target}{options}{tables}` with Python {platform.python_version()}, {versions}."
+    return f"Printed by `python -m experiments {target}{options}{tables}` with Python {platform.python_version()}, {versions}."
 
 
 def _versions() -> dict[str, str]:

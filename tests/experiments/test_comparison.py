@@ -1,4 +1,4 @@
-"""Statistics, tables and curves of finished pieces."""
+"""Statistics, tables and curves of finished tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sees which rows, how settings are chosen and predictions scored, and pieces of all experiments."""
+"""Who sees which rows, how settings are chosen and predictions scored, and tasks of all experiments."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_two_labels_are_of_two_classes() -> None:
 @pytest.mark.parametrize(
     ("experiment", "method"), [(labels, "GPSSL-full, τ = 1"), (temperature, "prior"), (decisions, "GP prior"), (scaling, "GP prior")]
 )
-def test_pieces_can_be_written_and_told_apart(experiment: Any, method: str) -> None:
+def test_tasks_can_be_written_and_told_apart(experiment: Any, method: str) -> None:
     names = {task.method for task in experiment.tasks(SMALL)}
     assert method in names
     record = experiment.run(Task("breast_cancer", 0, method), SMALL)
@@ -252,7 +252,7 @@ def test_pieces_can_be_written_and_told_apart(experiment: Any, method: str) -> N
         (scaling, "mice_protein"),
     ],
 )
-def test_pieces_on_tables_with_rare_classes_missing_values_and_groups(experiment: Any, data: str) -> None:
+def test_tasks_on_tables_with_rare_classes_missing_values_and_groups(experiment: Any, data: str) -> None:
     record = experiment.run(Task(data, 0, "GPSSL-full"), SMALL)
     assert json.loads(json.dumps(record, allow_nan=False)) == record
 

@@ -113,7 +113,7 @@ def test_nothing_comes_from_the_test_rows(method: str) -> None:
 # Short runs
 
 
-def piece(experiment: str, data: str, method: str) -> Record:
+def record_of(experiment: str, data: str, method: str) -> Record:
     """What is written into the ledger, warnings among it."""
     record = run_one(experiment, Task(data, 0, method), SMALL)
     assert not isinstance(record, Failure), record
@@ -132,18 +132,18 @@ def test_quick_run_fills_tables_and_draws_pictures(name: str, tmp_path: Path, mo
 
 
 def test_selection_needs_labels_to_choose_by() -> None:
-    assert list(piece("neighbors", "wine", neighbors.SELECTED)["accuracy"]) == ["20"]
-    assert list(piece("neighbors", "wine", "label spreading")["accuracy"]) == ["5", "10", "20"]
+    assert list(record_of("neighbors", "wine", neighbors.SELECTED)["accuracy"]) == ["20"]
+    assert list(record_of("neighbors", "wine", "label spreading")["accuracy"]) == ["5", "10", "20"]
     whole = neighbors.run(Task("wine", 0, "columns"), Plan(splits=1))
     assert list(whole["accuracy"]) == ["5", "10", "20", "30", "50", "100"]  # there are 107 training rows
 
 
 @needs_data
 @pytest.mark.parametrize("data", ["splice", "MUTAG", "dermatology"])
-def test_pieces_on_rows_of_all_kinds(data: str) -> None:
+def test_tasks_on_rows_of_all_kinds(data: str) -> None:
     kind = kinds.KINDS[data]
     usual, gpssl = (next(method for method in kind.methods if method.startswith("GPSSL-full") == ours) for ours in (False, True))
     for method in (usual, gpssl):
-        record = piece("kinds", data, method)
+        record = record_of("kinds", data, method)
         assert set(kind.scores) <= set(record)
         assert all(0 < value <= 1 for score in kind.scores for value in record[score].values())

@@ -1,4 +1,4 @@
-"""Finished pieces in a file, runs that resume, and what a run leaves behind."""
+"""Finished tasks in a file, runs that resume, and what a run leaves behind."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ SMALL = Plan(splits=1, quick=True)
 # Ledger
 
 
-PIECE: Record = {"data": "d", "split": 0, "method": "m", "scores": {"accuracy": 0.5}}
+RECORD: Record = {"data": "d", "split": 0, "method": "m", "scores": {"accuracy": 0.5}}
 
 
-def test_ledger_returns_what_was_written_and_the_latest_of_a_piece(tmp_path: Path) -> None:
+def test_ledger_returns_what_was_written_and_the_latest_of_a_task(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "new" / "run.jsonl", {"seed": 0})
     assert ledger.records() == []
     for value in (0.5, 0.6):
-        ledger.append({**PIECE, "scores": {"accuracy": value}})
-    ledger.append({**PIECE, "split": 1})
+        ledger.append({**RECORD, "scores": {"accuracy": value}})
+    ledger.append({**RECORD, "split": 1})
     assert [record["scores"]["accuracy"] for record in ledger.records()] == [0.6, 0.5]
 
 
 def test_ledger_ignores_other_protocols(tmp_path: Path) -> None:
-    Ledger(tmp_path / "run.jsonl", {"seed": 0}).append(PIECE)
+    Ledger(tmp_path / "run.jsonl", {"seed": 0}).append(RECORD)
     assert Ledger(tmp_path / "run.jsonl", {"seed": 1}).records() == []
 
 
 @pytest.mark.parametrize("n_bytes", [1, 20, 60])
 def test_line_that_was_cut_off_is_no_record_and_spoils_no_other(n_bytes: int, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "run.jsonl", {"seed": 0})
-    ledger.append(PIECE)
-    ledger.append({**PIECE, "method": "ünfinished"})
+    ledger.append(RECORD)
+    ledger.append({**RECORD, "method": "ünfinished"})
     whole = ledger.path.read_bytes()
     first = whole.index(b"\n") + 1
     ledger.path.write_bytes(whole[: first + n_bytes])
     assert [record["method"] for record in ledger.records()] == ["m"]
-    ledger.append({**PIECE, "method": "next"})
+    ledger.append({**RECORD, "method": "next"})
     assert [record["method"] for record in ledger.records()] == ["m", "next"]
 
 
@@ -122,7 +122,7 @@ def test_run_that_was_killed_resumes_and_ends_with_the_same_tables(tmp_path: Pat
 
     assert run("killed", 4) == -signal.SIGKILL
     finished = (tmp_path / "killed" / "uci.jsonl").read_text().splitlines()
-    assert len(finished) == 4  # three pieces and half a line
+    assert len(finished) == 4  # three tasks and half a line
     assert not (tmp_path / "killed" / "report.md").exists()
     assert run("killed", -1) == 0
     lines = (tmp_path / "killed" / "uci.jsonl").read_text().splitlines()
@@ -132,7 +132,7 @@ def test_run_that_was_killed_resumes_and_ends_with_the_same_tables(tmp_path: Pat
     assert (tmp_path / "killed" / "report.md").read_text() == (tmp_path / "whole" / "report.md").read_text()
 
 
-def test_piece_that_fails_does_not_stop_the_others(
+def test_task_that_fails_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(task: Task, _plan: Plan) -> Record:
@@ -141,7 +141,7 @@ def test_piece_that_fails_does_not_stop_the_others(
         return {"scores": {"accuracy": float("nan") if task.method == "PCA" else 0.5}}
 
     monkeypatch.setattr(uci, "run", run)
-    with pytest.raises(reproduce.FailedPiecesError, match=r"2 of 11 pieces failed.*PCA on split 0 of breast_cancer: ValueError"):
+    with pytest.raises(reproduce.FailedTasksError, match=r"2 of 11 tasks failed.*PCA on split 0 of breast_cancer: ValueError"):
         reproduce.reproduce(["uci"], SMALL, tmp_path, tmp_path / "report.md")
     assert len((tmp_path / "uci.jsonl").read_text().splitlines()) == 9
     assert "Traceback" in capsys.readouterr().err
@@ -155,7 +155,7 @@ def test_warnings_go_into_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(uci, "run", run)
     reproduce.run_all("uci", uci.tasks(SMALL), SMALL, Ledger(tmp_path / "uci.jsonl", {}), 1)
-    assert "uci: 1 of 11 pieces came with warnings" in capsys.readouterr().err
+    assert "uci: 1 of 11 tasks came with warnings" in capsys.readouterr().err
     said = {record["method"]: record["warnings"] for record in Ledger(tmp_path / "uci.jsonl", {}).records()}
     assert (said["PCA"], said["columns"]) == (["not sure"], [])
 
@@ -176,7 +176,7 @@ def test_report_forgets_tables_of_another_run_and_keeps_those_of_other_experimen
     reproduce.reproduce(["decisions"], SMALL, tmp_path, report)
     text = report.read_text()
     assert text.startswith("Text.\n<!-- decisions old -->\nNot run.\n<!-- end of decisions old -->\n<!-- labels x -->\n2\n")
-    assert "Printed by `gpssl reproduce decisions --quick --splits 1 --seed 0`" in text
+    assert "Printed by `python -m experiments decisions --quick --splits 1 --seed 0`" in text
     assert "| GP prior " in text
 
 
