@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data._arrays import row_blocks
 from ._protocol import Array
 
 MAX_COLUMNS = 200
@@ -19,7 +19,8 @@ SMALLEST_CHANGE = 1e-3
 """Relative change of the variances at which the fit ends."""
 RIDGE = 0.01
 """Added to each variance, relative to it: some columns copy each other, some tables have hardly more rows than columns."""
-PATTERNS_AT_A_TIME = 64
+MAX_PATTERNS = 1000
+"""Patterns of missing cells whose inverses are remembered."""
 ROUNDING = 1e-14
 """Spread of a column, relative to its mean, that rounding alone may cause."""
 SMALLEST_VARIANCE = 1e-12
@@ -54,10 +55,45 @@ class GaussianRows:
         """Return the rows with E[x_m | x_o] in the place of missing cells. [n, D]"""
         if self.covariance.ndim == 1:
             return np.where(np.isnan(X), self.mean, X)
+        missing = np.isnan(X)
+        incomplete = np.flatnonzero(missing.any(axis=1))
         filled = X.copy()
-        for members, values, _ in self._conditional(X):
-            filled[members] = values
+        if len(incomplete):
+            filled[incomplete] = self._filled(X[incomplete], missing[incomplete])
         return filled
+
+    def _filled(self, X: Array, missing: NDArray[np.bool_]) -> Array:
+        """Fill rows that all have missing cells; the inverse of each pattern is remembered, as blocks of rows share their patterns."""
+        known = np.where(missing, 0.0, (X - self.mean) / self._unit)
+        shift = np.empty_like(X)
+        for pattern, members in _patterns(missing):
+            shift[members] = -(known[members] @ self._precision) @ self._inverse_of(pattern)
+        return np.where(missing, self.mean + self._unit * shift, X)
+
+    @cached_property
+    def _unit(self) -> Array:
+        """The standard deviations: in units of them, columns of any size keep their digits. [D]"""
+        unit: Array = np.sqrt(self.covariance.diagonal())
+        return unit
+
+    @cached_property
+    def _precision(self) -> Array:
+        return np.linalg.inv(self.covariance / np.outer(self._unit, self._unit))
+
+    @cached_property
+    def _inverses(self) -> dict[bytes, Array]:
+        return {}
+
+    def _inverse_of(self, pattern: NDArray[np.bool_]) -> Array:
+        """Return (P_mm)⁻¹ in units of the standard deviations, 0 for known cells. [D, D]"""
+        key = pattern.tobytes()
+        if key not in self._inverses:
+            both = pattern[:, None] & pattern
+            inverse = np.linalg.inv(np.where(both, self._precision, np.eye(len(pattern)))) * both
+            if len(self._inverses) >= MAX_PATTERNS:
+                return inverse
+            self._inverses[key] = inverse
+        return self._inverses[key]
 
     def expectations(self, X: Array, weight: Array) -> ExpectedSums:
         """Return the sums over rows that the next step of the fit needs."""
@@ -74,21 +110,23 @@ class GaussianRows:
         """Yield, for each pattern of missing cells, its rows, their filled values and the covariance of the cells (0 for known ones)."""
         missing = np.isnan(X)
         incomplete = np.flatnonzero(missing.any(axis=1))
-        patterns, which = np.unique(missing[incomplete], axis=0, return_inverse=True)
-        order = np.argsort(which.ravel(), kind="stable")
-        members = np.split(incomplete[order], np.cumsum(np.bincount(which.ravel(), minlength=len(patterns)))[:-1])
-        # In units of the standard deviations, so that columns of any size keep their digits.
-        unit = np.sqrt(self.covariance.diagonal())
-        precision = np.linalg.inv(self.covariance / np.outer(unit, unit))
-        known = np.where(missing, 0.0, (X - self.mean) / unit)
-        for block in row_blocks(len(patterns), PATTERNS_AT_A_TIME):
-            both = patterns[block][:, :, None] & patterns[block][:, None, :]
-            # The identity on the known cells, so that one inverse serves all patterns of a block.
-            inverses = np.linalg.inv(np.where(both, precision, np.eye(len(precision)))) * both
-            for rows, inverse in zip(members[block], inverses, strict=True):
-                shift = -(known[rows] @ precision) @ inverse
-                values = np.where(missing[rows], self.mean + unit * shift, X[rows])
-                yield rows, values, inverse * np.outer(unit, unit)
+        filled = self.fill(X)
+        for pattern, members in _patterns(missing[incomplete]):
+            rows = incomplete[members]
+            yield rows, filled[rows], self._inverse_of(pattern) * np.outer(self._unit, self._unit)
+
+
+def _patterns(missing: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
+    """Yield the different rows of a mask, each with the places where it occurs."""
+    if len(missing) == 0:
+        return
+    packed = np.packbits(missing, axis=1)
+    if packed.shape[1] <= 8:
+        packed = np.pad(packed, ((0, 0), (0, 8 - packed.shape[1]))).view(">u8").ravel()  # sorted as numbers, much faster
+    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(which.ravel(), minlength=len(first)))[:-1])
+    yield from zip(missing[first], members, strict=True)
 
 
 class FittedGaussian(NamedTuple):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._validation import check_number
@@ -18,6 +19,7 @@ from ._protocol import (
     Array,
     BlockKernel,
     CallByBlocks,
+    ExponentialKernel,
     TakesMissingCells,
     TakesTables,
     UnitDiagonal,
@@ -36,7 +38,7 @@ _MAX_LEVELS = 1000
 """Distinct numbers of a column that are kept as levels; positions between them are interpolated."""
 
 
-class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin, Kernel):
+class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables, GenericKernelMixin, Kernel):
     """k(x, y) = exp(−½ H(x, y) / h), where H is the number of columns in which x and y differ (Hamming distance).
 
     It is a product over columns of 1 for equal and e^(−1/2h) for different cells, which is positive semi-definite. Text, categories and
@@ -92,14 +94,22 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin
         """Return a function that compares one column after the other and counts the differences in small integers."""
         if self.scale is None:
             raise not_resolved(self, "scale")
-        columns = np.ascontiguousarray(_comparable(points).T)
-        similarities = np.exp(-0.5 / self.scale * np.arange(len(columns) + 1))
+        count = _counting(points)
+        similarities = np.exp(-0.5 / self.scale * np.arange(points.shape[1] + 1))
 
         def fill(X: Array, out: Array) -> None:
-            n_different = np.zeros(out.shape, dtype=np.min_scalar_type(len(columns)))
-            for column, cells in zip(columns, _comparable(X).T, strict=True):
-                n_different += cells[:, None] != column
-            out[...] = similarities[n_different]
+            out[...] = similarities[count(X)]
+
+        return fill
+
+    def log_block_kernel(self, points: Array) -> BlockKernel:
+        """Return a function that counts the differences in the same way."""
+        if self.scale is None:
+            raise not_resolved(self, "scale")
+        count, each = _counting(points), -0.5 / self.scale
+
+        def fill(X: Array, out: Array) -> None:
+            np.multiply(count(X), each, out=out)
 
         return fill
 
@@ -107,12 +117,25 @@ class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin
         return short_repr(self)
 
 
+def _counting(points: Array) -> Callable[[Array], NDArray[np.unsignedinteger[Any]]]:
+    """Return a function that counts the columns in which rows differ from each point. [n, M]"""
+    columns = np.ascontiguousarray(_comparable(points).T)
+
+    def count(X: Array) -> NDArray[np.unsignedinteger[Any]]:
+        n_different = np.zeros((len(X), len(points)), dtype=np.min_scalar_type(len(columns)))
+        for column, cells in zip(columns, _comparable(X).T, strict=True):
+            n_different += cells[:, None] != column
+        return n_different
+
+    return count
+
+
 def _comparable(rows: Array) -> Array:
     """Replace NaN, which does not equal itself, by the category of missing cells."""
     return np.where(np.isnan(rows), _MISSING, rows)
 
 
-class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
+class OrdinalKernel(CallByBlocks, ExponentialKernel, TakesTables, GenericKernelMixin, Kernel):
     """A squared exponential of the positions that values have among the levels of their column, from 0 for the lowest to 1 for the highest.
 
     The position of a number between two levels is interpolated; a number beyond the last level has the position of that level. Text that
@@ -190,9 +213,14 @@ class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
 
     def block_kernel(self, points: Array) -> BlockKernel:
         """Return the function of the kernel for positions, applied to the positions of the values."""
-        positions = self.positions_of(points)
-        fill_positions = block_kernel(self.kernel, positions)
+        return self._of_positions(block_kernel(self.kernel, self.positions_of(points)))
 
+    def log_block_kernel(self, points: Array) -> BlockKernel | None:
+        """Return the same for log k(x, u), where the kernel for positions has it."""
+        fill = self.kernel.log_block_kernel(self.positions_of(points)) if isinstance(self.kernel, ExponentialKernel) else None
+        return None if fill is None else self._of_positions(fill)
+
+    def _of_positions(self, fill_positions: BlockKernel) -> BlockKernel:
         def fill(X: Array, out: Array) -> None:
             fill_positions(self.positions_of(in_double_precision(X)), out)
 
@@ -200,6 +228,8 @@ class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
 
     def diag(self, X: Any) -> Array:
         """Return k(x, x), by the kernel for positions. [n]"""
+        if isinstance(self.kernel, UnitDiagonal):
+            return self.kernel.diag(X)
         return kernel_diagonal(self.kernel, self.positions_of(self.prepare(X)))
 
     def __repr__(self) -> str:

@@ -22,7 +22,9 @@ from ._protocol import (
     Array,
     BlockKernel,
     CallByBlocks,
+    ExponentialKernel,
     TakesTables,
+    UnitDiagonal,
     block_kernel,
     check_what_kernels_take,
     depends_on_rows,
@@ -137,6 +139,8 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         if not self.is_resolved:
             raise not_resolved(self, "columns and lengthscales")
         selections = self._selections(points.shape[1])
+        if self.combine == "product" and (self._weights() == 1).all():
+            return _product_of_groups([kernel for _, kernel, _ in self.groups], selections, points)
         fills = [block_kernel(kernel, select(points)) for (_, kernel, _), select in zip(self.groups, selections, strict=True)]
 
         def fill(X: Array, out: Array) -> None:
@@ -155,7 +159,8 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         out = np.empty(len(X))
         self._start(out)
         for (_, kernel, _), select, weight in zip(self.groups, self._selections(X.shape[1]), self._weights(), strict=True):
-            self._add_group(out, kernel_diagonal(kernel, select(X)), weight)
+            values = np.ones(len(X)) if isinstance(kernel, UnitDiagonal) else kernel_diagonal(kernel, select(X))
+            self._add_group(out, values, weight)
         return out
 
     def _start(self, out: Array) -> None:
@@ -201,6 +206,31 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         return short_repr(self)
 
 
+def _product_of_groups(kernels: Sequence[Kernel], selections: Sequence[Callable[[Array], Array]], points: Array) -> BlockKernel:
+    """Return a function for Π_g k_g(x, u): one `exp` of the sum of exponents, and the other kernels as factors."""
+    exponents, factors = [], []
+    for kernel, select in zip(kernels, selections, strict=True):
+        log_fill = kernel.log_block_kernel(select(points)) if isinstance(kernel, ExponentialKernel) else None
+        if log_fill is not None:
+            exponents.append((log_fill, select))
+        else:
+            factors.append((block_kernel(kernel, select(points)), select))
+
+    def fill(X: Array, out: Array) -> None:
+        X = in_double_precision(X)
+        values = np.empty_like(out)
+        out[...] = 0.0
+        for fill_group, select in exponents:
+            fill_group(select(X), values)
+            out += values
+        np.exp(np.minimum(out, 0.0, out=out), out=out)
+        for fill_group, select in factors:
+            fill_group(select(X), values)
+            out *= values
+
+    return fill
+
+
 def _are_positions(columns: _Columns) -> bool:
     listed = columns if isinstance(columns, Sequence | np.ndarray) and not isinstance(columns, str) else [columns]
     return all(isinstance(column, Integral | slice) for column in listed)
@@ -208,6 +238,8 @@ def _are_positions(columns: _Columns) -> bool:
 
 def _places(columns: _Columns, header: Any, n_columns: int, name: str) -> list[int]:
     """Return the positions of a group's columns."""
+    if isinstance(columns, list) and all(type(column) is int and 0 <= column < n_columns for column in columns) and header is None:
+        return columns
     if header is None:
         header = np.empty((0, n_columns))
         if callable(columns):

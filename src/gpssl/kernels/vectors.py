@@ -24,6 +24,7 @@ from ._protocol import (
     Array,
     BlockKernel,
     CallByBlocks,
+    ExponentialKernel,
     TakesMissingCells,
     UnitDiagonal,
     block_kernel,
@@ -99,7 +100,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         )
 
 
-class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
+class IncompleteRBF(CallByBlocks, ExponentialKernel, TakesMissingCells, UnitDiagonal, Kernel):
     """The expected squared exponential where NaN marks a missing cell.
 
     For what is missing, rows are taken as Gaussian, x ~ N(μ, Σ): a missing cell has a mean m_d(x) given the known cells of its row, and
@@ -179,7 +180,8 @@ class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
         if not self.is_resolved:
             raise not_resolved(self, "lengthscales")
         fill_complete = None if np.isnan(points).any() else block_kernel(RBF(np.asarray(self.length_scale)), points)
-        filled_points = self._filled(points)
+        gaussian = self._gaussian()
+        filled_points = self._filled(points, gaussian)
         factors = self._factors(filled_points)
 
         def fill(X: Array, out: Array) -> None:
@@ -187,7 +189,7 @@ class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
             if fill_complete and not np.isnan(X).any():
                 fill_complete(X, out)
                 return
-            rows = self._filled(X)
+            rows = self._filled(X, gaussian)
             if max(rows.half_norm, filled_points.half_norm) < LARGEST_HALF_NORM[np.dtype(np.float64)]:
                 np.matmul(rows.features(), factors, out=out)
             else:  # too far out for differences from inner products
@@ -196,8 +198,34 @@ class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
 
         return fill
 
-    def _filled(self, X: Array) -> _FilledRows:
-        gaussian = GaussianRows(np.asarray(self.mean), np.asarray(self.covariance))
+    def log_block_kernel(self, points: Array) -> BlockKernel:
+        """Return a function for log k(x, u), which needs fewer features for complete rows than for the others."""
+        if not self.is_resolved:
+            raise not_resolved(self, "lengthscales")
+        gaussian = self._gaussian()
+        filled_points = self._filled(points, gaussian)
+        factors, n_columns = self._factors(filled_points), points.shape[1]
+        of_complete = np.vstack([factors[: 2 * n_columns], factors[2 * n_columns : 3 * n_columns].sum(axis=0)])
+
+        def fill(X: Array, out: Array) -> None:
+            X = in_double_precision(X)
+            values, incomplete = (X - gaussian.mean) / np.asarray(self.length_scale), np.flatnonzero(np.isnan(X).any(axis=1))
+            values[incomplete] = 0.0
+            rest = self._filled(X[incomplete], gaussian)
+            squares = values**2
+            if max(0.5 * squares.sum(axis=1).max(initial=0.0), rest.half_norm, filled_points.half_norm) >= LARGEST_HALF_NORM[X.dtype]:
+                out[...] = self._column_by_column(self._filled(X, gaussian), filled_points)
+                return
+            np.matmul(np.hstack([squares, values, np.ones((len(X), 1))]), of_complete, out=out)
+            if len(incomplete):
+                out[incomplete] = rest.features() @ factors
+
+        return fill
+
+    def _gaussian(self) -> GaussianRows:
+        return GaussianRows(np.asarray(self.mean), np.asarray(self.covariance))
+
+    def _filled(self, X: Array, gaussian: GaussianRows) -> _FilledRows:
         return _FilledRows((gaussian.fill(X) - gaussian.mean) / np.asarray(self.length_scale), np.isnan(X))
 
     def _exponents(self) -> tuple[Array, Array, Array]:
