@@ -79,6 +79,7 @@ class _Reading:
             if not self._bad or "Expected" not in str(error):
                 raise
             raise self._unclosed(self._bad[-1][0]) from error
+        pa.default_memory_pool().release_unused()
         self.n_bytes = stream.n_bytes
         if stream.n_quotes % 2 == 1:
             self._check_last_row(last, n_rows)

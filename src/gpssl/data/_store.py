@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 
 from ._errors import FileError
 
-STORE_BYTES = 128 * 2**20
+STORE_BYTES = 64 * 2**20
 """Of the cells of a table, or of their values, that are kept in memory."""
+
+ALIGNMENT = 64
+"""Bytes at whose multiples Arrow wants its parts to begin."""
 
 Array = NDArray[np.float64]
 Storage = Literal["text", "category", "number", "boolean", "date"]
@@ -77,31 +80,33 @@ class ColumnStore:
     """
 
     def __init__(self) -> None:
-        self._batches: list[pa.RecordBatch] = []
+        self._schemas: list[pa.Schema] = []
+        self._in_memory: list[pa.Buffer] = []
         self._places: list[tuple[int, int]] = []
         self._n_bytes = 0
         self._file: BinaryIO | None = None
         self._mapped: mmap.mmap | None = None
 
     def __len__(self) -> int:
-        return len(self._batches) or len(self._places)
+        return len(self._schemas)
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Add a part. Its columns need not be those of the parts before."""
-        self._n_bytes += batch.nbytes
-        self._batches.append(batch)
+        packed = batch.serialize()  # one piece of memory, where a reader of text leaves many with room to spare
+        self._schemas.append(batch.schema)
+        self._in_memory.append(packed)
+        self._n_bytes += packed.size
         if self._file is not None or self._n_bytes > STORE_BYTES:
             self._move_to_file()
 
     def part(self, place: int) -> pa.RecordBatch:
         """Return a part; its pages are read from the file when they are looked at."""
         if self._file is None:
-            return self._batches[place]
+            return pa.ipc.read_record_batch(self._in_memory[place], self._schemas[place])
         if self._mapped is None:
             self._mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         start, length = self._places[place]
-        with pa.ipc.open_stream(pa.py_buffer(memoryview(self._mapped)[start : start + length])) as reader:
-            return reader.read_next_batch()
+        return pa.ipc.read_record_batch(pa.py_buffer(memoryview(self._mapped)[start : start + length]), self._schemas[place])
 
     def release(self) -> None:
         """Tell the system that the pages of the file are not needed for now: they would count as memory of this process."""
@@ -109,23 +114,23 @@ class ColumnStore:
             self._mapped.madvise(mmap.MADV_DONTNEED)
 
     def _move_to_file(self) -> None:
-        """Write the parts that are in memory at the end of the file, each with its own schema."""
+        """Write the parts that are in memory at the end of the file."""
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="gpssl-")  # noqa: SIM115  (it lives as long as the store)
                 weakref.finalize(self, self._file.close)
-            for batch in self._batches:
+            for packed in self._in_memory:
                 start = self._file.seek(0, 2)
-                with pa.ipc.new_stream(self._file, batch.schema) as writer:
-                    writer.write_batch(batch)
-                self._places.append((start, self._file.tell() - start))
+                self._file.write(packed)
+                self._file.write(bytes(-packed.size % ALIGNMENT))
+                self._places.append((start, packed.size))
             self._file.flush()
         except OSError as error:
             raise FileError(
                 f"There is no room for the columns of the table in the folder {tempfile.gettempdir()}, where those that do not fit in "
                 f"memory are kept ({error.strerror or error}): make room there, or set TMPDIR to another folder."
             ) from error
-        self._batches, self._mapped = [], None
+        self._in_memory, self._mapped = [], None
 
 
 class TextColumns:
