@@ -135,7 +135,11 @@ def _times(column: Any) -> pa.Array:
 
 
 def _quoted(text: pa.Array, separator: str) -> pa.Array:
-    """With quotes around cells that need them."""
+    """Return the cells with quotes around those that need them."""
+    start, end = np.frombuffer(text.buffers()[1], dtype=np.int32)[[text.offset, text.offset + len(text)]]
+    content = b"" if start == end else memoryview(text.buffers()[2])[start:end].tobytes()
+    if not any(sign in content for sign in (*(b'"', b"\r", b"\n", b"\t", b"\f", b" "), separator.encode())):
+        return text  # far quicker than to look at each cell
     needs = compute.match_substring_regex(text, f'["\r\n{separator}]|^\\s|\\s$')
     if not compute.any(needs).as_py():
         return text

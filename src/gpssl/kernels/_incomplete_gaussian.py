@@ -78,7 +78,7 @@ class GaussianRows:
 
     @cached_property
     def _precision(self) -> Array:
-        return np.linalg.inv(self.covariance / np.outer(self._unit, self._unit))
+        return np.asarray(np.linalg.inv(self.covariance / np.outer(self._unit, self._unit)), dtype=np.float64)
 
     @cached_property
     def _inverses(self) -> dict[bytes, Array]:

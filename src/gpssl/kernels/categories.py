@@ -119,12 +119,17 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
 
 def _counting(points: Array) -> Callable[[Array], NDArray[np.unsignedinteger[Any]]]:
     """Return a function that counts the columns in which rows differ from each point. [n, M]"""
-    columns = np.ascontiguousarray(_comparable(points).T)
+    levels = [np.unique(column) for column in _comparable(points).T]
+    small = np.min_scalar_type(max((len(column) for column in levels), default=0))
+    columns = [np.searchsorted(known, cells).astype(small) for known, cells in zip(levels, _comparable(points).T, strict=True)]
 
     def count(X: Array) -> NDArray[np.unsignedinteger[Any]]:
         n_different = np.zeros((len(X), len(points)), dtype=np.min_scalar_type(len(columns)))
-        for column, cells in zip(columns, _comparable(X).T, strict=True):
-            n_different += cells[:, None] != column
+        for known, column, cells in zip(levels, columns, _comparable(X).T, strict=True):
+            places = np.searchsorted(known, cells)
+            is_known = known[np.minimum(places, len(known) - 1)] == cells
+            # Numbers of levels are compared in the place of codes, as they need fewer bytes; a level that no point has gets a further one.
+            n_different += np.where(is_known, places, len(known)).astype(small)[:, None] != column
         return n_different
 
     return count
