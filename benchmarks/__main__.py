@@ -12,6 +12,7 @@ from types import ModuleType
 from . import (
     dask_overhead,
     diffusion,
+    embed_csv,
     flights,
     from_disk,
     graph_evaluations,
@@ -40,6 +41,7 @@ GROUPS: dict[str, tuple[ModuleType, ...]] = {
         pass_over_data,
         linearity,
         from_disk,
+        embed_csv,
         dask_overhead,
         flights,
         intrusions,
