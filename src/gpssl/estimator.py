@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal
@@ -30,7 +29,7 @@ from .core._checked_rows import (
 from .core._checkpoint import Checkpoint
 from .core._draws import FunctionDraws
 from .core._features import Features, check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
-from .core._moments import Moments, Spectrum, moments_of_rows
+from .core._moments import Moments, Spectrum, check_enough_directions, moments_of_rows
 from .core._objective import Objective
 from .core._posterior import Posterior
 from .data._rows import Rows
@@ -178,7 +177,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Learn from more rows, exactly: after any number of calls the moments are those of all rows together.
 
         The first call chooses kernel and inducing points from its rows, unless they are given. The posterior is
-        computed when it is next asked for, so feeding many small batches costs no more than one large one.
+        computed when it is next needed, so that many small batches cost no more than one large one.
         """
         self._check_parameters()
         first = not hasattr(self, "moments_")
@@ -371,7 +370,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         n_rows, n_components = self.moments_.weight, int(self.n_components)
         with one_blas_thread():
             spectrum = self._find_spectrum()
-            _check_enough_directions(n_components, n_rows, spectrum.rank)
+            check_enough_directions(n_components, n_rows, spectrum.rank)
             temperature = 1 / n_rows if isinstance(self.temperature, str) else float(self.temperature)
             self._fitted_objective = Objective(float(self.variance_weight), float(self.covariance_weight), temperature)
             weights, self.objective_, self.report_ = inference_method(self.inference).infer(
@@ -438,16 +437,3 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         set_input_tags(tags.input_tags, self.kernel)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _check_enough_directions(n_components: int, n_rows: float, rank: int) -> None:
-    """Raise ValueError where the rows are fewer than the components, and warn where the directions that the kernel sees are."""
-    if n_rows < n_components:
-        raise ValueError(f"{n_rows:g} rows cannot show {n_components} uncorrelated dimensions. Give more rows, or lower n_components.")
-    if rank < n_components:
-        warnings.warn(
-            f"The kernel sees only {rank} direction(s) in these rows, too few for {n_components} uncorrelated "
-            "dimensions. Lower n_components, or choose a kernel that sees more.",
-            UserWarning,
-            stacklevel=4,
-        )

@@ -140,7 +140,7 @@ def test_checkpoint_of_another_pass_is_refused_and_left_alone(table: Path, tmp_p
     assert kept.read_bytes() == content
 
 
-def test_other_piece_of_the_same_file_is_refused(tmp_path: Path) -> None:
+def test_other_slice_of_the_same_file_is_refused(tmp_path: Path) -> None:
     mapped: Any = np.memmap(tmp_path / "rows.dat", dtype=float, mode="w+", shape=X.shape)
     mapped[:] = X
     mapped.flush()

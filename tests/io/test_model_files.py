@@ -202,6 +202,8 @@ def test_classifiers_come_back(name: str, tmp_path: Path) -> None:
         assert again.functions_._features is again.representation_.posterior_.features
         # Called as they are, the functions go on drawing where they stopped.
         np.testing.assert_array_equal(again.functions_(X_NEW), model.functions_(X_NEW))
+        with pytest.raises(ValueError, match="FunctionDraws is expecting"):
+            again.functions_(X_NEW[:, :1])
 
 
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [2.0, 3.0], [10, 20]], ids=str)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import partial
@@ -210,3 +211,16 @@ def _signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
     largest = np.argmax(np.round(size / np.maximum(size.max(axis=0), np.finfo(float).tiny), 6), axis=0)
     picked = values[largest, np.arange(values.shape[1])]
     return np.where(picked < 0, -1.0, 1.0)
+
+
+def check_enough_directions(n_components: int, n_rows: float, rank: int) -> None:
+    """Raise ValueError where the rows are fewer than the components, and warn where the directions that the kernel sees are."""
+    if n_rows < n_components:
+        raise ValueError(f"{n_rows:g} rows cannot show {n_components} uncorrelated dimensions. Give more rows, or lower n_components.")
+    if rank < n_components:
+        warnings.warn(
+            f"The kernel sees only {rank} direction(s) in these rows, too few for {n_components} uncorrelated "
+            "dimensions. Lower n_components, or choose a kernel that sees more.",
+            UserWarning,
+            stacklevel=4,
+        )
