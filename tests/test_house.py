@@ -195,7 +195,6 @@ def test_the_reference_lists_the_public_modules_and_no_others() -> None:
     assert listed_modules() == set(gpssl._MODULES)
 
 
-@pytest.mark.xfail(reason="helpers in the files of kernels get their underscores", strict=False)
 @pytest.mark.parametrize("path", sorted((PACKAGE / "kernels").glob("[!_]*.py")), ids=lambda path: path.stem)
 def test_files_of_kernels_define_kernels_and_private_helpers(path: Path) -> None:
     public = {name for name in defined_names(path) if not name.startswith("_")}
@@ -223,7 +222,7 @@ def identifiers(path: Path) -> set[str]:
     return {getattr(node, kinds[type(node)]) or "" for node in nodes if type(node) in kinds}
 
 
-LONGEST_FILE = 500
+LONGEST_FILE = 460
 """Lines. A file has one reason to exist and is read in one sitting: 80 to 400 lines are a good size."""
 
 
