@@ -18,6 +18,7 @@ from gpssl.plots._plane import ColorScale
 from gpssl.plots._spots import UNLABELED_COLOR, class_colors
 from gpssl.spatial import image_features
 from gpssl.spatial._modalities import spacing
+from pictures import legend_texts
 
 Array = NDArray[np.float64]
 
@@ -60,16 +61,12 @@ def diameters(ax: Any) -> Any:
     return ax.collections[0].get_widths()
 
 
-def legend_texts(ax: Any) -> list[str]:
-    return [text.get_text() for text in ax.get_legend().get_texts()]
-
-
 def test_classes_are_where_they_are_in_their_colors(adata: anndata.AnnData) -> None:
     ax = plot_spots(adata, "type")
     (circles,) = ax.collections
     np.testing.assert_array_equal(circles.get_offsets(), adata.obsm["spatial"])
     assert face_colors(ax) == [COLORS[code].lower() for code in adata.obs["type"].cat.codes]
-    assert legend_texts(ax) == TYPES
+    assert legend_texts(ax.get_legend()) == TYPES
     assert ax.get_title() == "type"
 
 
@@ -95,7 +92,7 @@ def test_unlabeled_spots_are_gray_and_below_the_others(adata: anndata.AnnData, n
     np.testing.assert_array_equal(rest.get_offsets(), adata.obsm["spatial"][~missing])
     assert set(face_colors(ax)[: missing.sum()]) == {UNLABELED_COLOR}
     if name == "type":
-        assert legend_texts(ax) == [*TYPES, "unlabeled"]
+        assert legend_texts(ax.get_legend()) == [*TYPES, "unlabeled"]
 
 
 def test_a_column_without_any_value_is_gray(adata: anndata.AnnData) -> None:
@@ -246,7 +243,7 @@ def test_classes_without_spots_take_no_room(adata: anndata.AnnData) -> None:
     adata.obs["many"] = adata.obs["type"].cat.add_categories([f"a type with a long name {k}" for k in range(40)])
     figures: list[Any] = [plot_spots(adata, name).figure for name in ("type", "many")]
     assert figures[0].get_figwidth() == figures[1].get_figwidth()
-    assert legend_texts(figures[1].axes[0]) == TYPES
+    assert legend_texts(figures[1].axes[0].get_legend()) == TYPES
 
 
 @pytest.mark.parametrize("n", [3, 7, 8, 20, 21, 40])
@@ -310,7 +307,7 @@ def test_composition_shows_type_uncertainty_and_one_probability(adata: anndata.A
         np.testing.assert_array_equal(row[1].collections[0].get_array(), std[np.arange(N), dominant])
         np.testing.assert_array_equal(row[2].collections[0].get_array(), proba[:, most])
         assert row[2].collections[0].get_clim() == (0.0, 1.0)
-    assert legend_texts(axes[0, 0]) == TYPES
+    assert legend_texts(axes[0, 0].get_legend()) == TYPES
     assert [ax.get_ylabel() for ax in axes[:, 0]] == ["t-SNE", "tissue"]
     chosen = plot_composition(adata, of="T", bases=["spatial"])
     np.testing.assert_array_equal(chosen[0, 2].collections[0].get_array(), proba[:, 1])
@@ -335,7 +332,7 @@ def test_labels_of_whole_numbers_are_classes_and_minus_one_is_none(adata: anndat
         colors = face_colors(ax)
         assert colors.count(UNLABELED_COLOR) == N // 4
         assert [colors.count(color.lower()) for color in COLORS[:3]] == [N // 4] * 3
-    assert legend_texts(axes[0, 0]) == ["0", "1", "2", "unlabeled"]
+    assert legend_texts(axes[0, 0].get_legend()) == ["0", "1", "2", "unlabeled"]
 
 
 def without(name: str) -> Callable[[anndata.AnnData], None]:
