@@ -1,4 +1,4 @@
-"""What to make of a comparison, in one sentence: also that GPSSL is not needed, or that the labels do not decide it."""
+"""One sentence on what to make of a comparison; it may say that GPSSL is not needed, or that the labels do not decide."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class HasDifference(Protocol):
 
     @property
     def mean(self) -> float:
-        """GPSSL-full minus the other."""
+        """GPSSL-full minus the other method."""
         ...
 
     @property
     def error(self) -> float:
-        """Corrected for shared rows."""
+        """Standard error, corrected for the rows that splits share."""
         ...
 
     @property
     def p_value(self) -> float:
-        """Corrected."""
+        """Corrected for several tests."""
         ...
 
 
@@ -46,18 +46,18 @@ class Basis(NamedTuple):
 
 class _Verdict(NamedTuple):
     sign: int
-    """1 where GPSSL-full is better, −1 where it is worse, 0 where neither can be said."""
+    """1 where GPSSL-full is better, −1 where it is worse, 0 where the labels do not tell."""
     score: str
-    """The one that told; the first where none did."""
+    """The score that told; the first where none did."""
 
 
 def deciding_scores(*, numeric: bool) -> tuple[str, str]:
-    """Accuracy, then AURC; for numbers the root mean squared error, then the likelihood."""
+    """Return the scores that decide: accuracy, then AURC; for numbers the root mean squared error, then the likelihood."""
     return ("RMSE", "NLL") if numeric else ("accuracy", "AURC")
 
 
 def recommend(scores: Estimates, differences: Differences, basis: Basis, *, numeric: bool, alike: Alike) -> str:
-    """Each method is judged against GPSSL-full by the first deciding score that shows a difference, and that score is told."""
+    """Recommend a method. Each is judged against GPSSL-full by the first deciding score that shows a difference; the sentence names it."""
     deciding = deciding_scores(numeric=numeric)
     verdicts = {method: _significant(differences[method], deciding) for method in differences}
     best = _best_of_the_better(scores, verdicts, deciding)
@@ -75,7 +75,7 @@ def recommend(scores: Estimates, differences: Differences, basis: Basis, *, nume
 
 
 def _significant(differences: Mapping[str, HasDifference], deciding: tuple[str, ...]) -> _Verdict:
-    """By the first score with a significant difference."""
+    """Judge by the first score with a significant difference."""
     for name in deciding:
         if differences[name].p_value < SIGNIFICANT:
             return _Verdict(1 if _gain(differences[name], name) > 0 else -1, name)
@@ -83,7 +83,7 @@ def _significant(differences: Mapping[str, HasDifference], deciding: tuple[str, 
 
 
 def _leaning(differences: Mapping[str, HasDifference], deciding: tuple[str, ...]) -> _Verdict:
-    """By the first score whose difference is more than its standard error."""
+    """Judge by the first score whose difference is more than its standard error."""
     for name in deciding:
         if abs(differences[name].mean) > differences[name].error:
             return _Verdict(1 if _gain(differences[name], name) > 0 else -1, name)
@@ -95,7 +95,7 @@ def _gain(difference: HasDifference, name: str) -> float:
 
 
 def _best_of_the_better(scores: Estimates, verdicts: Mapping[str, _Verdict], deciding: tuple[str, ...]) -> str | None:
-    """Of those that beat GPSSL-full by the first score by which any does, the best; None where the columns are no worse."""
+    """Return the best of the methods that beat GPSSL-full by the first score by which any does; None where the columns are no worse."""
     for name in deciding:
         better = [method for method, verdict in verdicts.items() if verdict == (-1, name)]
         if not better:
@@ -108,7 +108,7 @@ def _best_of_the_better(scores: Estimates, verdicts: Mapping[str, _Verdict], dec
 
 
 def _worth_it(scores: Estimates, verdicts: Mapping[str, _Verdict], alike: Alike) -> str:
-    """What GPSSL-full gains over the columns, and what of that others have too. A method that was left out says nothing."""
+    """Say what GPSSL-full gains over the columns, and whether its prior and its mean gain as much, unless they were left out."""
     text = f"Use GPSSL-full: it is significantly better than the columns ({_versus(scores, FULL, COLUMNS, verdicts[COLUMNS].score)})"
     prior, mean = verdicts.get(PRIOR), verdicts.get(MEAN)
     if prior is not None and prior.sign == 0:

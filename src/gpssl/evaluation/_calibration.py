@@ -32,7 +32,7 @@ PAIRS_AT_A_TIME = 2**20
 
 
 def check_probabilities(y: Any, proba: Any, labels: Any = None) -> tuple[NDArray[np.intp], Array]:
-    """The column of each row's label, and the probabilities. [n], [n, K]"""
+    """Return the column of each row's label, and the probabilities. [n], [n, K]"""
     try:
         values = np.asarray(proba, dtype=np.float64)
     except (ValueError, TypeError) as error:
@@ -50,7 +50,7 @@ def check_probabilities(y: Any, proba: Any, labels: Any = None) -> tuple[NDArray
 
 
 def _with_all_columns(proba: Array) -> Array:
-    """One dimension is the probability of the second of two classes. [n, K]"""
+    """Return a column for each class; one dimension is the probability of the second of two classes. [n, K]"""
     if proba.ndim == 1:
         return np.column_stack([1 - proba, proba])
     if proba.ndim != 2:
@@ -68,7 +68,7 @@ def _check_one_each(y: NDArray[Any], y_name: str, other: NDArray[Any], other_nam
 
 
 def _check_labels(y: NDArray[Any], n_columns: int, labels: Any) -> list[Any]:
-    """One distinct label for each column."""
+    """Return one distinct label for each column, or raise ValueError."""
     classes = _distinct(y) if labels is None else np.asarray(labels).tolist()
     if len(classes) != n_columns:
         source = "distinct values in y" if labels is None else "labels"
@@ -98,7 +98,7 @@ def _check_distributions(proba: Array) -> None:
 
 
 class ReliabilityCurve(NamedTuple):
-    """Certainty against accuracy in each bin that has rows. B' bins, from low to high certainty."""
+    """Certainty against accuracy in the B' bins that have rows, from low to high certainty."""
 
     certainty: Array
     """Mean of max_k p_k over the rows in the bin. [B']"""
@@ -118,7 +118,7 @@ class ReliabilityCurve(NamedTuple):
 
 
 def reliability_curve(y: Any, proba: Any, *, labels: Any = None, n_bins: int = 15) -> ReliabilityCurve:
-    """The accuracy of the likeliest label against its probability, the certainty max_k p_k.
+    """Return the accuracy of the likeliest label against its probability, the certainty max_k p_k.
 
     Bin b of B = `n_bins` is ((b − 1)/B, b/B]: open below, closed above; the first has 0 too. Bins without rows are left out.
     """
@@ -134,7 +134,7 @@ def reliability_curve(y: Any, proba: Any, *, labels: Any = None, n_bins: int = 1
 
 
 def expected_calibration_error(y: Any, proba: Any, *, labels: Any = None, n_bins: int = 15) -> float:
-    """ECE = Σ_b share_b |accuracy_b − certainty_b| over the bins of `reliability_curve`. From 0 to 1.
+    """Return ECE = Σ_b share_b |accuracy_b − certainty_b| over the bins of `reliability_curve`, from 0 to 1.
 
     It says nothing of how often the labels are right, and depends on the bins: compare it at the same `n_bins` only.
     """
@@ -142,7 +142,7 @@ def expected_calibration_error(y: Any, proba: Any, *, labels: Any = None, n_bins
 
 
 def brier_score(y: Any, proba: Any, *, labels: Any = None) -> float:
-    """(1/n) Σ_n Σ_k (p_nk − 1[y_n = k])². From 0 to 2: for two classes twice the score of the second class alone."""
+    """Return (1/n) Σ_n Σ_k (p_nk − 1[y_n = k])², from 0 to 2: for two classes twice the score of the second class alone."""
     codes, proba = check_probabilities(y, proba, labels)
     return float(((proba - np.eye(proba.shape[1])[codes]) ** 2).sum(axis=1).mean())
 
@@ -159,13 +159,13 @@ def log_loss(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = Non
 
 
 def root_mean_squared_error(y: Any, mean: Any) -> float:
-    """sqrt((1/n) Σ_n (y_n − μ_n)²), where μ_n is the mean over the S components if `mean` is [S, n]."""
+    """Return sqrt((1/n) Σ_n (y_n − μ_n)²), where μ_n is the mean over the S components if `mean` is [S, n]."""
     y, mean = _check_values(y, mean, "mean")
     return float(metrics.root_mean_squared_error(y, mean.mean(axis=0)))
 
 
 def log_density(y: Any, mean: Any, std: Any) -> Array:
-    """log (1/S) Σ_s N(y_n; μ_sn, σ_sn²) for each row, where N is the normal density. [n]"""
+    """Return log (1/S) Σ_s N(y_n; μ_sn, σ_sn²) for each row, where N is the normal density. [n]"""
     y, mean, std = _check_mixture(y, mean, std)
     exponents = -0.5 * ((y - mean) / std) ** 2 - np.log(std)
     return logsumexp(exponents, axis=0) - np.log(len(mean)) - 0.5 * np.log(2 * np.pi)
@@ -180,12 +180,12 @@ def distribution_at(y: Array, mean: Array, std: Array) -> Array:
 
 
 def negative_log_likelihood(y: Any, mean: Any, std: Any) -> float:
-    """−(1/n) Σ_n log (1/S) Σ_s N(y_n; μ_sn, σ_sn²), in nats. It may be negative: densities exceed one."""
+    """Return −(1/n) Σ_n log (1/S) Σ_s N(y_n; μ_sn, σ_sn²), in nats. It may be negative: densities exceed one."""
     return -float(log_density(y, mean, std).mean())
 
 
 def continuous_ranked_probability_score(y: Any, mean: Any, std: Any) -> float:
-    """(1/n) Σ_n ∫ (F_n(z) − 1[z ≥ y_n])² dz, in the unit of y, where F_n is the predicted distribution function of row n.
+    """Return (1/n) Σ_n ∫ (F_n(z) − 1[z ≥ y_n])² dz, in the unit of y, where F_n is the predicted distribution function of row n.
 
     For a mixture of S Gaussians with equal weights it is (Grimit et al. 2006)
 
@@ -202,18 +202,18 @@ def continuous_ranked_probability_score(y: Any, mean: Any, std: Any) -> float:
 
 
 def _mean_absolute(mean: Array, std: Array) -> Array:
-    """A(m, σ) = E|N(m, σ²)| = 2σ φ(m/σ) + m (2Φ(m/σ) − 1), elementwise."""
+    """Return A(m, σ) = E|N(m, σ²)| = 2σ φ(m/σ) + m (2Φ(m/σ) − 1), elementwise."""
     standard = mean / std
     return np.sqrt(2 / np.pi) * std * np.exp(-0.5 * standard**2) + mean * (2 * ndtr(standard) - 1)
 
 
 def _mean_distance(mean: Array, std: Array) -> Array:
-    """(1/S²) Σ_{s,t} A(μ_s − μ_t, sqrt(σ_s² + σ_t²)): the mean distance of two draws. From [S, n] to [n]"""
+    """Return (1/S²) Σ_{s,t} A(μ_s − μ_t, sqrt(σ_s² + σ_t²)), the mean distance of two draws. From [S, n] to [n]"""
     return _mean_absolute(mean[:, None] - mean, np.hypot(std[:, None], std)).mean(axis=(0, 1))
 
 
 def interval_coverage(y: Any, intervals: Any) -> float:
-    """(1/n) Σ_n 1[low_n ≤ y_n ≤ high_n] for intervals [n, 2]. Ends may be infinite."""
+    """Return (1/n) Σ_n 1[low_n ≤ y_n ≤ high_n] for intervals [n, 2], whose ends may be infinite."""
     y, intervals = np.asarray(y, dtype=np.float64), np.asarray(intervals, dtype=np.float64)
     if intervals.ndim != 2 or intervals.shape[1] != 2:
         raise ValueError(f"intervals must be [rows, 2], a lower and an upper end for each row, got shape {intervals.shape}.")
@@ -226,7 +226,7 @@ def interval_coverage(y: Any, intervals: Any) -> float:
 
 
 def _check_mixture(y: Any, mean: Any, std: Any) -> tuple[Array, Array, Array]:
-    """[n], [S, n], [S, n]"""
+    """Return targets, means and standard deviations. [n], [S, n], [S, n]"""
     y, mean = _check_values(y, mean, "mean")
     y, std = _check_values(y, std, "std")
     if mean.shape != std.shape:
@@ -237,7 +237,7 @@ def _check_mixture(y: Any, mean: Any, std: Any) -> tuple[Array, Array, Array]:
 
 
 def _check_values(y: Any, prediction: Any, name: str) -> tuple[Array, Array]:
-    """[n], [S, n]"""
+    """Return targets and predictions. [n], [S, n]"""
     y, prediction = np.asarray(y, dtype=np.float64), np.asarray(prediction, dtype=np.float64)
     if prediction.ndim not in (1, 2) or len(prediction) == 0:
         raise ValueError(f"{name} must be [rows] or [components, rows] with at least one number, got shape {prediction.shape}.")

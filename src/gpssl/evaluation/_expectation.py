@@ -1,4 +1,4 @@
-"""What error rate to expect, and which predictions to keep so that it holds: from labels that were held out in turn."""
+"""What error rate to expect, and which predictions to keep so that it holds, from labels that were held out in turn."""
 
 from __future__ import annotations
 
@@ -21,39 +21,41 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Promise:
-    """What a person asks of the predictions that are kept."""
+    """What a person asks of the predictions that are kept: how often they may be wrong, and how sure that must be."""
 
     max_risk: float | None = None
     """The largest error rate; for numbers, the largest root mean squared error. None keeps all."""
     confidence: float = 0.95
+    """The probability with which the error rate is held."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What cross-validation on the labels tells of the predictions for the other rows."""
+    """What cross-validation on the labels says about the predictions for the other rows."""
 
     risk_name: str
     risk: float
-    """Of all predictions."""
+    """The error rate, or root mean squared error, of all predictions."""
     interval: tuple[float, float] | None
-    """Where an error rate may be with 95 % confidence."""
+    """The interval that holds the error rate with 95 % confidence; None for numbers."""
     n_judged: int
+    """How many rows were held out."""
     n_independent: int
-    """Of the judged rows: all, or one of each group."""
+    """How many of them are independent: all, or one of each group."""
     coverage: float
-    """Share of predictions that are kept."""
+    """The share of predictions that are kept."""
     kept_risk: float
-    """Of these; NaN where none is kept."""
+    """The risk of the predictions that are kept; NaN where none is."""
     threshold: float
-    """Certainty above which a prediction is kept: a probability, or minus a standard deviation. −inf keeps all."""
+    """The certainty above which a prediction is kept: a probability, or minus a standard deviation. −inf keeps all."""
     baseline_risk: float
-    """Of guessing the most frequent class, or the mean: what a model must beat."""
+    """The risk of guessing the most frequent class, or the mean: a model must beat it."""
     interval_coverage: float | None
-    """Share of numbers that were in their 90 % interval."""
+    """The share of numbers that were in their 90 % interval; None for classes."""
 
 
 def check_labels(target: Target, file: str, notes: list[str]) -> None:
-    """A sentence for labels that nothing can be learned from, a note for those that little can."""
+    """Raise ValueError for labels that nothing can be learned from, and add a note for labels that little can be learned from."""
     labels = target.labels
     if len(labels) == 0:
         raise ValueError(f"No row of {file} has a label in {target.name!r}: fill in some of its cells.")
@@ -78,7 +80,7 @@ def expect(model: Any, target: Target, labeled: Labeled, promise: Promise, seed:
 
 
 def expect_classes(held_out: HeldOutClasses, promise: Promise) -> Expectation:
-    """Of classes."""
+    """Return the expectation for a target with classes."""
     threshold = -np.inf if promise.max_risk is None else certain_threshold(held_out, promise.max_risk, promise.confidence)
     kept = held_out.certainty > threshold
     commonest = np.unique(held_out.y, return_counts=True)[1].max()
@@ -97,19 +99,19 @@ def expect_classes(held_out: HeldOutClasses, promise: Promise) -> Expectation:
 
 
 def certain_threshold(held_out: HeldOutClasses, max_risk: float, confidence: float) -> float:
-    """That of `risk_controlled_threshold`, on rows that are independent: of each group only one. inf where none can be promised.
+    """Return the threshold of `risk_controlled_threshold` on independent rows, one of each group; inf where none can be promised.
 
-    The probabilities are those of models that have seen nine tenths of the labels, which the model that is used has seen all of: what is
-    promised holds as far as these are alike.
+    The probabilities come from models that have seen nine tenths of the labels, while the model that is used has seen all of them: the
+    promise holds as far as these models are alike.
     """
     rows = held_out.independent()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "No threshold holds the risk")  # whoever asks says it in other words
+        warnings.filterwarnings("ignore", "No threshold holds the risk")  # `what_cannot_be_promised` says it in other words
         return risk_controlled_threshold(held_out.y[rows], held_out.proba[rows], max_risk, confidence, labels=held_out.classes)
 
 
 def expect_numbers(held_out: HeldOutNumbers, promise: Promise) -> Expectation:
-    """Of numbers."""
+    """Return the expectation for a target with numbers."""
     threshold = -np.inf if promise.max_risk is None else threshold_on_average(number_curve(held_out), promise.max_risk)
     kept = -held_out.std > threshold
     return Expectation(
@@ -127,13 +129,13 @@ def expect_numbers(held_out: HeldOutNumbers, promise: Promise) -> Expectation:
 
 
 def number_curve(held_out: HeldOutNumbers) -> RiskCoverageCurve:
-    """Root mean squared error against coverage: the surest predictions first."""
+    """Return the root mean squared error against coverage, where the surest predictions are kept first."""
     curve = risk_coverage_curve_from_losses((held_out.y - held_out.mean) ** 2, -held_out.std)
     return curve._replace(risk=np.sqrt(curve.risk))
 
 
 def threshold_on_average(curve: RiskCoverageCurve, max_risk: float) -> float:
-    """The lowest certainty above which the risk at held-out rows is small enough: −inf keeps all, inf none."""
+    """Return the lowest certainty above which the risk at held-out rows is small enough: −inf keeps all, inf none."""
     fits = np.flatnonzero(curve.risk <= max_risk)
     if len(fits) == 0:
         return np.inf
@@ -142,7 +144,7 @@ def threshold_on_average(curve: RiskCoverageCurve, max_risk: float) -> float:
 
 
 def what_cannot_be_promised(expectation: Expectation, promise: Promise, target: Target) -> list[str]:
-    """Why nothing is kept, where nothing is."""
+    """Return a sentence on why nothing is kept, where nothing is."""
     if expectation.threshold != np.inf or promise.max_risk is None:
         return []
     if target.kind == "number":

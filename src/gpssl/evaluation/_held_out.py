@@ -1,4 +1,4 @@
-"""Predictions for labeled rows by models that have not seen their labels: what error rate to expect."""
+"""Predictions for labeled rows by models that have not seen their labels: they show what error rate to expect."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Labeled(NamedTuple):
 
 
 class HeldOutClasses(NamedTuple):
-    """Labeled rows, and the probabilities that models without their labels give."""
+    """Labeled rows, and the probabilities from models that have not seen their labels."""
 
     y: NDArray[Any]
     """[n]"""
@@ -70,14 +70,14 @@ class HeldOutClasses(NamedTuple):
         return self.proba.max(axis=1)
 
     def independent(self) -> NDArray[np.intp]:
-        """Rows that are independent of each other: all, or a random one of each group."""
+        """Return rows that are independent of each other: all, or a random one of each group."""
         if self.groups is None:
             return np.arange(len(self.y))
         order = np.random.default_rng(0).permutation(len(self.y))
         return np.sort(order[np.unique(self.groups[order], return_index=True)[1]])
 
     def error_interval(self) -> tuple[float, float]:
-        """Where the error rate may be with 95 % confidence (Wilson's interval), rows of a group counting as fewer than they are.
+        """Return the interval that holds the error rate with 95 % confidence (Wilson's), in which rows of a group count as fewer.
 
         n_eff = r (1 − r) / Var r, where Var r = G / (G − 1) Σ_g (e_g − r n_g)² / n² is the variance of the rate r over G groups with e_g
         errors in n_g rows; at least G and at most n.
@@ -94,14 +94,14 @@ class HeldOutClasses(NamedTuple):
 
 
 def _wilson(rate: float, n_rows: float) -> tuple[float, float]:
-    """(r + z²/2n ± z sqrt(r (1 − r) / n + z²/4n²)) / (1 + z²/n),   z = 1.96."""
+    """Return (r + z²/2n ± z sqrt(r (1 − r) / n + z²/4n²)) / (1 + z²/n),   z = 1.96."""
     z = float(ndtri(0.975))
     middle, width = rate + z**2 / (2 * n_rows), z * np.sqrt(rate * (1 - rate) / n_rows + z**2 / (4 * n_rows**2))
     return float((middle - width) / (1 + z**2 / n_rows)), float((middle + width) / (1 + z**2 / n_rows))
 
 
 class HeldOutNumbers(NamedTuple):
-    """Rows with a target, and the predictions of models without it."""
+    """Rows with a target, and the predictions of models that have not seen it."""
 
     y: Array
     mean: Array

@@ -1,9 +1,9 @@
 """Which predictions to keep: risk against coverage, and a threshold that holds a risk.
 
 The certainty of a row is κ = max_k p_k, its loss is 1 where argmax_k p_k is not its label and 0 elsewhere. Coverage is the share of rows
-that keep their prediction, risk the mean loss over these. Labels and probabilities have the form that `calibration` describes.
+that keep their prediction, risk the mean loss over these. Labels and probabilities have the form that `_calibration.py` describes.
 
-The word confidence is kept for guarantees and intervals: how often, over repetitions, they hold.
+Confidence is the level of a guarantee or an interval: how often, over repetitions, it holds.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from ._calibration import check_probabilities
 Array = NDArray[np.float64]
 
 COUNT_RATIO = 1.1
-"""Each tested threshold accepts about this many times the rows of the one before: nobody loses more than a tenth of the coverage to the
-spacing, and the confidence is divided among few."""
+"""Each tested threshold keeps about this many times the rows of the one before: the spacing costs at most a tenth of the coverage, and the
+confidence is divided among few thresholds."""
 
 
 class RiskCoverageCurve(NamedTuple):
-    """One point for each of the T distinct certainties, from the strictest to full coverage; rows of equal certainty come together."""
+    """Risk against coverage: a point for each of the T distinct certainties, from the strictest to full coverage."""
 
     threshold: Array
-    """The rows with certainty ≥ threshold are covered. [T]"""
+    """The rows with certainty ≥ threshold are kept; rows of equal certainty are kept together. [T]"""
     coverage: Array
-    """Share of the weight that is covered; ends at 1. [T]"""
+    """The share of the weight that is kept; it ends at 1. [T]"""
     risk: Array
-    """Mean loss over the covered rows. [T]"""
+    """The mean loss over the rows that are kept. [T]"""
 
     @property
     def generalized_risk(self) -> Array:
-        """risk · coverage: the loss of covered rows over all rows. [T]"""
+        """risk · coverage: the loss of kept rows over all rows. [T]"""
         return self.risk * self.coverage
 
     @property
@@ -56,13 +56,13 @@ class RiskCoverageCurve(NamedTuple):
 
 
 def risk_coverage_curve(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> RiskCoverageCurve:
-    """Selective risk against coverage for the likeliest label and its probability. Weight 2 is the row twice."""
+    """Return risk against coverage for the likeliest label and its probability. Weight 2 is the row twice."""
     wrong, certainty = _errors_and_certainty(y, proba, labels)
     return risk_coverage_curve_from_losses(wrong, certainty, sample_weight=sample_weight)
 
 
 def risk_coverage_curve_from_losses(losses: Any, certainty: Any, *, sample_weight: Any = None) -> RiskCoverageCurve:
-    """The same for any loss and any certainty [n]: for example squared errors and the negative of a predicted standard deviation.
+    """Return risk against coverage for any loss and certainty [n], such as squared errors and minus a predicted standard deviation.
 
     coverage(t) = Σ_i w_i 1[κ_i ≥ t] / Σ_i w_i      risk(t) = Σ_i w_i ℓ_i 1[κ_i ≥ t] / Σ_i w_i 1[κ_i ≥ t]
     """
@@ -70,13 +70,13 @@ def risk_coverage_curve_from_losses(losses: Any, certainty: Any, *, sample_weigh
     weight = check_weights(sample_weight, len(losses))
     counts = weight > 0
     strictness, group = np.unique(-certainty[counts], return_inverse=True)
-    covered = np.cumsum(np.bincount(group, weight[counts]))
+    kept = np.cumsum(np.bincount(group, weight[counts]))
     lost = np.cumsum(np.bincount(group, (weight * losses)[counts]))
-    return RiskCoverageCurve(-strictness, covered / covered[-1], lost / covered)
+    return RiskCoverageCurve(-strictness, kept / kept[-1], lost / kept)
 
 
 def _errors_and_certainty(y: Any, proba: Any, labels: Any) -> tuple[NDArray[np.bool_], Array]:
-    """1[argmax_k p_k ≠ y] and max_k p_k. [n], [n]"""
+    """Return 1[argmax_k p_k ≠ y] and max_k p_k. [n], [n]"""
     codes, proba = check_probabilities(y, proba, labels)
     return proba.argmax(axis=1) != codes, proba.max(axis=1)
 
@@ -91,29 +91,29 @@ def _check_losses(losses: Any, certainty: Any) -> tuple[Array, Array]:
 
 
 def aurc(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> float:
-    """The area under the risk–coverage curve: the plug-in estimator of E_x[R(κ(x))], R(t) = E[ℓ | κ ≥ t]. Smaller is better.
+    """Return the area under the risk–coverage curve, the plug-in estimator of E_x[R(κ(x))], R(t) = E[ℓ | κ ≥ t]. Smaller is better.
 
         AURC = Σ_i w_i R̂(κ_i) / Σ_i w_i      R̂(t) = Σ_i w_i ℓ_i 1[κ_i ≥ t] / Σ_i w_i 1[κ_i ≥ t]
 
     Without ties and weights it is the mean of the risks at coverages 1/n, 2/n, …, 1 (Geifman et al. 2018). Rows of equal certainty are
-    covered together, so that it does not depend on the order of the rows.
+    kept together, so that it does not depend on the order of the rows.
     """
     return risk_coverage_curve(y, proba, labels=labels, sample_weight=sample_weight).aurc
 
 
 def augrc(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> float:
-    """The area under the generalized risk–coverage curve (Traub et al. 2024), from (0, 0), by the trapezoidal rule. From 0 to ½.
+    """Return the area under the generalized risk–coverage curve (Traub et al. 2024), from (0, 0), by the trapezoidal rule.
 
         AUGRC = (1 − AUROC) · accuracy · error + ½ error²
 
-    where AUROC tells how well certainty separates right from wrong predictions, ties counting half. It is the chance that of two rows
-    the first is wrong and the second less certain than it, again with ties counting half. Smaller is better.
+    where AUROC tells how well certainty separates right from wrong predictions, ties counting half. It lies between 0 and ½, and is the
+    chance that of two rows the first is wrong and the second less certain than it, again with ties counting half. Smaller is better.
     """
     return risk_coverage_curve(y, proba, labels=labels, sample_weight=sample_weight).augrc
 
 
 def aurc_scorer(estimator: Any, X: Any, y: Any) -> float:
-    """−AURC, for `scoring=aurc_scorer`: larger is better.
+    """Return −AURC, for `scoring=aurc_scorer`: larger is better.
 
     Rows without a label do not count: those marked by None, by NaN, or by −1 where −1 is not a class. Rows of a class that the estimator
     has not seen count as errors, with a warning: scikit-learn does not stratify folds where some labels are None.
@@ -122,7 +122,7 @@ def aurc_scorer(estimator: Any, X: Any, y: Any) -> float:
 
 
 def augrc_scorer(estimator: Any, X: Any, y: Any) -> float:
-    """−AUGRC, for `scoring=augrc_scorer`: larger is better. Which rows count is as in `aurc_scorer`."""
+    """Return −AUGRC, for `scoring=augrc_scorer`: larger is better. The same rows count as in `aurc_scorer`."""
     return -_curve_of_estimator(estimator, X, y).augrc
 
 
@@ -147,7 +147,7 @@ def _curve_of_estimator(estimator: Any, X: Any, y: Any) -> RiskCoverageCurve:
 
 
 def _predict_with_certainty(classifier: Any, X: Any) -> tuple[NDArray[Any], Array]:
-    """The likeliest label and its probability. [n], [n]"""
+    """Return the likeliest label and its probability. [n], [n]"""
     if not hasattr(classifier, "predict_proba"):
         raise TypeError(
             f"{type(classifier).__name__} has no predict_proba: certainty needs probabilities. Wrap it in "
@@ -174,7 +174,7 @@ def bootstrap_interval(
     n_resamples: int = 1000,
     random_state: Any = None,
 ) -> Interval:
-    """An interval for a score over other rows of the same kind: percentiles of the score over rows drawn with replacement.
+    """Return an interval for a score on other rows of the same kind: percentiles of the score over rows drawn with replacement.
 
     The score is called as score(y, proba, labels=labels): `aurc`, `augrc`, `brier_score`, or your own. The interval holds the score of
     the population with probability `confidence` only approximately, and less often with few rows or few errors.
@@ -197,7 +197,7 @@ def bootstrap_interval(
 
 
 def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: float = 0.95, *, labels: Any = None) -> float:
-    """The lowest threshold t found for which the error rate among new rows with certainty > t is at most `max_risk`.
+    """Return the lowest threshold t found for which the error rate among new rows with certainty > t is at most `max_risk`.
 
     Over repetitions of the calibration rows (y, proba), this holds with probability at least `confidence`, for any finite number of
     rows. They must come from the same population as the new rows, independently, and must not have trained the classifier nor chosen
@@ -222,7 +222,7 @@ def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: f
     Returns
     -------
     threshold
-        For `predict_or_abstain`. −inf accepts every row. If no threshold passes: a warning and inf, which abstains on every row.
+        For `predict_or_abstain`. −inf keeps every row. If no threshold passes, a warning says so, and inf abstains on every row.
     """
     _check_share("max_risk", max_risk)
     _check_share("confidence", confidence)
@@ -230,9 +230,9 @@ def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: f
     order = np.argsort(-certainty, kind="stable")
     counts = _tested_counts(len(order), max_risk, 1 - confidence)
     thresholds = np.append(certainty[order], -np.inf)[counts]
-    accepted = np.searchsorted(-certainty[order], -thresholds, side="left")
-    errors = np.append(0, np.cumsum(wrong[order]))[accepted]
-    passed = _fallback_procedure(binom.cdf(errors, accepted, max_risk), 1 - confidence)
+    n_kept = np.searchsorted(-certainty[order], -thresholds, side="left")
+    errors = np.append(0, np.cumsum(wrong[order]))[n_kept]
+    passed = _fallback_procedure(binom.cdf(errors, n_kept, max_risk), 1 - confidence)
     if passed.any():
         return float(thresholds[passed].min())
     least = _rows_without_error(max_risk, 1 - confidence)
@@ -251,12 +251,12 @@ def _check_share(name: str, value: Any) -> None:
 
 
 def _rows_without_error(max_risk: float, level: float) -> int:
-    """The smallest k with (1 − α)^k ≤ level: so many rows without an error are evidence against a risk above α."""
+    """Return the smallest k with (1 − α)^k ≤ level: so many rows without an error are evidence against a risk above α."""
     return ceil(log(level) / log1p(-max_risk))
 
 
 def _tested_counts(n_rows: int, max_risk: float, level: float) -> NDArray[np.intp]:
-    """k_1 < … < k_m = n in steps of `COUNT_RATIO`, where k_1 rows without an error pass at level δ/m. [m]"""
+    """Return k_1 < … < k_m = n in steps of `COUNT_RATIO`, where k_1 rows without an error pass at level δ/m. [m]"""
     n_steps = 0
     while (first := _rows_without_error(max_risk, level / (n_steps + 1))) * COUNT_RATIO**n_steps < n_rows:
         n_steps += 1
@@ -265,7 +265,7 @@ def _tested_counts(n_rows: int, max_risk: float, level: float) -> NDArray[np.int
 
 
 def _fallback_procedure(p_values: Array, level: float) -> NDArray[np.bool_]:
-    """Which hypotheses are rejected: p_j ≤ level_j, level_j = δ/m + 1[j − 1 rejected] level_{j−1}. [m]"""
+    """Return which hypotheses are rejected: p_j ≤ level_j, level_j = δ/m + 1[j − 1 rejected] level_{j−1}. [m]"""
     rejected = np.zeros(len(p_values), dtype=bool)
     level_here = 0.0
     for j, p_value in enumerate(p_values):
@@ -276,7 +276,7 @@ def _fallback_procedure(p_values: Array, level: float) -> NDArray[np.bool_]:
 
 
 def predict_or_abstain(classifier: Any, X: Any, threshold: float) -> np.ma.MaskedArray[Any, Any]:
-    """The likeliest labels, masked where their probability is not above the threshold. [n]"""
+    """Return the likeliest labels, masked where their probability is not above the threshold. [n]"""
     if not isinstance(threshold, Real):
         raise TypeError(f"threshold must be a number, such as risk_controlled_threshold finds, got {threshold!r}.")
     predicted, certainty = _predict_with_certainty(classifier, X)

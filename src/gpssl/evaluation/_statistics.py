@@ -33,21 +33,21 @@ class Estimate(NamedTuple):
     error: float
 
     def text(self, digits: int = 3) -> str:
-        """The mean, and its error where that is known."""
+        """Return the mean, and its error where that is known."""
         return f"{self.mean:.{digits}f}" + (f" ± {self.error:.{digits}f}" if np.isfinite(self.error) else "")
 
     @classmethod
     def of(cls, values: ArrayLike) -> Estimate:
-        """Of values from different splits; of a single one, the error is not known."""
+        """Return the estimate from values of different splits; the error of a single one is not known."""
         numbers = np.asarray(values, dtype=np.float64)
         error = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else np.nan
         return cls(float(numbers.mean()), float(error))
 
 
 def paired_p_value(first: ArrayLike, second: ArrayLike) -> float:
-    """Wilcoxon's signed-rank test, two-sided, of values from the same splits. 1 where all are equal.
+    """Return the p-value of Wilcoxon's signed-rank test, two-sided, of values from the same splits; 1 where all are equal.
 
-    Exact where no two differences are equal in size and none is zero, else by the normal approximation.
+    It is exact where no two differences are equal in size and none is zero, else by the normal approximation.
     """
     difference = _rounded(np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64))
     if not difference.any():
@@ -57,24 +57,24 @@ def paired_p_value(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def corrected_error(differences: ArrayLike, test_to_training: float) -> float:
-    """Standard error of the mean difference over random splits of one table, which share rows (Nadeau and Bengio, 2003).
+    """Return the standard error of the mean difference over random splits of one table, which share rows (Nadeau and Bengio, 2003).
 
         sqrt((1/n + n_test / n_training) var(d))
 
-    NaN for a single split.
+    It is NaN for a single split.
     """
     values = _rounded(differences)
     return float(np.sqrt((1 / len(values) + test_to_training) * values.var(ddof=1))) if len(values) > 1 else np.nan
 
 
 def corrected_p_value(differences: ArrayLike, test_to_training: float) -> float:
-    """The corrected resampled t-test of Nadeau and Bengio (2003), two-sided: are differences over random splits of one table zero?
+    """Test whether differences over random splits of one table are zero: the corrected resampled t-test of Nadeau and Bengio (2003).
 
         t = mean(d) / corrected_error(d),      n − 1 degrees of freedom
 
-    Splits of one table share rows, so that the plain test is far too sure. It is never below 2^(1 − n), the p-value of the sign test where
-    all n differences have the same sign: a few differences that happen to be equal have no variance, and say little all the same. 1 where
-    all are zero, or where there is only one.
+    The p-value is two-sided. Splits of one table share rows, so that the plain test is far too sure. It is never below 2^(1 − n), the
+    p-value of the sign test where all n differences have the same sign: a few differences that happen to be equal have no variance, and
+    say little all the same. It is 1 where all are zero, or where there is only one.
     """
     values = _rounded(differences)
     if len(values) < 2 or not values.any():
@@ -84,13 +84,13 @@ def corrected_p_value(differences: ArrayLike, test_to_training: float) -> float:
 
 
 def _rounded(differences: ArrayLike) -> Array:
-    """Accuracies are multiples of one over the rows: differences that are equal must not differ by their rounding errors."""
+    """Round, so that equal differences of accuracies do not differ by their rounding errors."""
     values: Array = np.asarray(differences, dtype=np.float64)
     return values.round(12)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction: the i-th smallest of m is multiplied by m − i + 1, and none may be below a smaller one.
+    """Correct by Holm: multiply the i-th smallest of m by m − i + 1, and let none be below a smaller one.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -103,7 +103,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def average_ranks(scores: Mapping[str, ArrayLike], *, higher_is_better: bool) -> dict[str, float]:
-    """Each method's rank, 1 the best, averaged over splits and data sets. Equal scores share their ranks."""
+    """Return each method's rank, 1 the best, averaged over splits and data sets. Equal scores share their ranks."""
     values = np.array([np.asarray(column, dtype=np.float64) for column in scores.values()])
     ranks = rankdata(-values if higher_is_better else values, axis=0)
     return dict(zip(scores, ranks.mean(axis=1).tolist(), strict=True))
