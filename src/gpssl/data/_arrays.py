@@ -1,4 +1,4 @@
-"""Rows: which of them are the same, a sample that does not depend on their order, and blocks of them that suit the cache."""
+"""Arrays of rows: which rows are equal, samples that do not depend on the order of rows, and blocks that suit the cache."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DistinctRows(NamedTuple):
 
 
 def as_object_rows(X: Any) -> NDArray[Any]:
-    """Rows that are not vectors (strings, graphs, …) as an array of objects; of a data frame with one column, that column."""
+    """Return rows that are not vectors (strings, graphs, …) as an array of objects; of a data frame with one column, that column."""
     values = X.to_numpy() if hasattr(X, "to_numpy") else X
     if isinstance(values, np.ndarray):
         return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
@@ -45,17 +45,17 @@ def as_object_rows(X: Any) -> NDArray[Any]:
 
 
 def in_double_precision(X: NDArray[Any]) -> NDArray[Any]:
-    """Numbers as float64, without a copy where they are; objects as they are."""
+    """Return numbers as float64, without a copy where they are; objects as they are."""
     return np.asarray(X, dtype=np.float64) if X.dtype.kind in "fiub" else X
 
 
 def result_dtype(X: NDArray[Any]) -> type[np.floating[Any]]:
-    """Single precision for rows in single precision, double for all others."""
+    """Return single precision for rows in single precision, double for all others."""
     return np.float32 if X.dtype == np.float32 else np.float64
 
 
 def distinct_rows(X: NDArray[Any], sample_weight: NDArray[np.float64], *, limit: int, seed: int) -> DistinctRows:
-    """At most `limit` distinct rows of positive weight, the same ones in the same order for any order of the rows.
+    """Return at most `limit` distinct rows of positive weight, the same ones in the same order for any order of the rows.
 
     Each row is hashed, with the seed; the rows with the smallest hashes form the sample. A row that occurs twice counts
     once, with its weights added, so that weight 2 and the row twice lead to the same sample.
@@ -72,7 +72,7 @@ def distinct_rows(X: NDArray[Any], sample_weight: NDArray[np.float64], *, limit:
 
 
 def merge_distinct_rows(one: DistinctRows, other: DistinctRows, *, limit: int) -> DistinctRows:
-    """The sample of both sets of rows together.
+    """Return the sample of both sets of rows together.
 
     It is exact: a row with one of the `limit` smallest hashes of all is among those of each set that it occurs in.
     """
@@ -84,7 +84,7 @@ def merge_distinct_rows(one: DistinctRows, other: DistinctRows, *, limit: int) -
 
 
 def _nth_distinct(values: NDArray[np.uint64], n: int) -> np.uint64:
-    """The n-th smallest distinct value, or the largest if there are fewer; without sorting them all."""
+    """Return the n-th smallest distinct value, or the largest if there are fewer; without sorting them all."""
     n_smallest = 2 * n
     while n_smallest < len(values):
         smallest = np.unique(np.partition(values, n_smallest)[:n_smallest])
@@ -96,7 +96,7 @@ def _nth_distinct(values: NDArray[np.uint64], n: int) -> np.uint64:
 
 
 def hash_rows(X: NDArray[Any], seed: int) -> NDArray[np.uint64]:
-    """A 64-bit hash of each row's content: equal rows have equal hashes, in any array, process or machine."""
+    """Return a 64-bit hash of each row's content: equal rows have equal hashes, in any array, process or machine."""
     if X.dtype.kind in "fiub" and X.ndim == 2:
         coefficients = np.random.default_rng(seed).integers(2**63, size=X.shape[1] + 1, dtype=np.uint64)
         hashes = [_hash_vectors(X[block], coefficients) for block in row_blocks(len(X))]
@@ -106,7 +106,7 @@ def hash_rows(X: NDArray[Any], seed: int) -> NDArray[np.uint64]:
 
 
 def _hash_vectors(block: NDArray[Any], coefficients: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Multilinear hash of the bit patterns, then the finalizer of SplitMix64."""
+    """Apply a multilinear hash to the bit patterns, then the finalizer of SplitMix64."""
     values = np.ascontiguousarray(block, dtype=np.float64) + 0.0  # −0.0 and 0.0 are the same number
     if np.isnan(values.sum()):
         values[np.isnan(values)] = np.nan  # there are many, with different bits
@@ -117,7 +117,7 @@ def _hash_vectors(block: NDArray[Any], coefficients: NDArray[np.uint64]) -> NDAr
 
 
 def mixed_bits(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of SplitMix64: each bit of the result depends on every bit of the state."""
+    """Apply the finalizer of SplitMix64: each bit of the result depends on every bit of the state."""
     mixed = state
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -156,7 +156,7 @@ def _hash_object(row: Any, key: bytes) -> int:
 
 
 def hash_normals(hashes: NDArray[np.uint64], n_columns: int) -> NDArray[np.float64]:
-    """Standard normal numbers for each row, a function of its hash alone: the SplitMix64 sequence that starts there. [n, n_columns]"""
+    """Return standard normal numbers for each row, from its hash alone: the SplitMix64 sequence that starts there. [n, n_columns]"""
     steps = np.arange(1, n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     bits = mixed_bits(hashes[:, None] + steps)
     # The 53 bits of a double, in the middle of their intervals: neither 0 nor 1.
@@ -165,19 +165,19 @@ def hash_normals(hashes: NDArray[np.uint64], n_columns: int) -> NDArray[np.float
 
 
 def random_phases(X: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """A number in [0, 1) for each row, random but a function of the row's content; rounding errors in the row hardly move it. [n]"""
+    """Return a number in [0, 1) for each row, pseudo-random by the row's content; rounding errors in the row hardly change it. [n]"""
     standard = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), np.finfo(float).tiny)
     return standard @ np.random.default_rng([seed, 1]).normal(scale=PHASES, size=X.shape[1]) % 1.0
 
 
 def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
-    """Consecutive slices of at most `size` rows."""
+    """Yield consecutive slices of at most `size` rows."""
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 
 
 def rows_in_cache(n_columns: int) -> int:
-    """How many rows of so many numbers to work on at a time: half of one core's share of the cache, as a power of two."""
+    """Return how many rows of so many numbers to work on at a time: half of one core's share of the cache, as a power of two."""
     share = _cache_of_one_core() // 2 // (8 * max(1, n_columns))
     if share == 0:
         return BLOCK_ROWS
@@ -187,13 +187,13 @@ def rows_in_cache(n_columns: int) -> int:
 
 @cache
 def _cache_of_one_core() -> int:
-    """Bytes of the largest cache, divided among the cores that share it; 0 where the system does not say."""
+    """Return the bytes of the largest cache, divided among the cores that share it; 0 where the system does not tell."""
     shares = [_share(folder) for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")]
     return max(shares, default=0)
 
 
 def _share(folder: Path) -> int:
-    """Of one cache as Linux describes it: a size like 512K, and the cores that share it as the bits of a number like 00000000,00000003."""
+    """Return one core's share of a cache as Linux describes it: a size like 512K, and cores as bits of a number like 00000000,00000003."""
     try:
         size = int((folder / "size").read_text().strip().removesuffix("K")) * 1024
         sharing = int((folder / "shared_cpu_map").read_text().strip().replace(",", ""), 16).bit_count()

@@ -54,7 +54,7 @@ class DaskRows(Rows):
         max_threads: int | None = None,  # noqa: ARG002  (the scheduler decides)
         keeper: Keeper | None = None,
     ) -> Summary:
-        """As for all rows, by tree reduction over the chunks."""
+        """Combine the summaries as for all rows, by tree reduction over the chunks."""
         import dask
 
         if keeper:
@@ -75,7 +75,7 @@ class DaskRows(Rows):
         return total
 
     def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
-        """A lazy Dask array, chunked along the rows as X is."""
+        """Return a lazy Dask array, chunked along the rows as X is."""
         import dask
 
         array = self.X.to_dask_array() if self.is_frame else self.X
@@ -92,11 +92,11 @@ class DaskRows(Rows):
         )
 
     def _chunks(self) -> list[Any]:
-        """The chunks as delayed objects."""
+        """Return the chunks as delayed objects."""
         return list(self.X.to_delayed()) if self.is_frame else list(self.X.to_delayed()[:, 0])
 
     def _lengths(self, chunks: list[Any]) -> Sequence[int | None]:
-        """Rows of each chunk. A data frame has to be asked, which costs reading it: only where weights have to be told apart."""
+        """Return the number of rows of each chunk. A data frame has to be read for this, which is done only where there are weights."""
         import dask
 
         if not self.is_frame:
@@ -111,12 +111,12 @@ class DaskRows(Rows):
 
 
 def is_dask_array(X: Any) -> bool:
-    """Whether X is a Dask array; without importing Dask."""
+    """Return whether X is a Dask array, without importing Dask."""
     return type(X).__module__.startswith("dask.array")
 
 
 def is_dask_frame(X: Any) -> bool:
-    """Whether X is a Dask data frame; without importing Dask."""
+    """Return whether X is a Dask data frame, without importing Dask."""
     return type(X).__module__.startswith("dask.dataframe") and hasattr(X, "npartitions")
 
 
@@ -150,14 +150,14 @@ def _check_chunks(X: Any) -> None:
 
 
 def _as_rows(chunk: Any) -> Any:
-    """Sparse chunks by rows, data frames as they are, everything else as an array."""
+    """Return sparse chunks by rows, data frames as they are, everything else as an array."""
     if issparse(chunk):
         return csr_array(chunk)
     return chunk if hasattr(chunk, "iloc") else np.asarray(chunk)
 
 
 def _parts_of_chunk(rows: Any, weight: Array, place: str, first: int | None) -> Iterator[Part]:
-    """A chunk whole where it is dense, in dense parts where it is sparse."""
+    """Yield a dense chunk as a whole, a sparse one in dense parts."""
     if issparse(rows):
         yield from SliceableRows(rows, weight, place=place, first=first).parts()
     elif rows.shape[0] > 0:
@@ -172,7 +172,7 @@ def _summarize_chunk(
     place: str,
     first: int | None,
 ) -> Summary | None:
-    """What a worker does with a chunk; nothing for an empty one. The scheduler has its own threads, so BLAS gets one."""
+    """Summarize a chunk on a worker; return None for an empty one. The scheduler has its own threads, so that BLAS gets one."""
     rows = _as_rows(chunk)
     weight = np.ones(rows.shape[0]) if weight is None else weight
     with one_blas_thread():
@@ -180,7 +180,7 @@ def _summarize_chunk(
 
 
 def _combine_all(combine: Callable[[Summary, Summary], Summary], summaries: list[Summary | None]) -> Summary | None:
-    """In order, leaving out what empty chunks gave."""
+    """Combine summaries in order, without those of empty chunks."""
     total: Summary | None = None
     for summary in summaries:
         if summary is not None:
@@ -191,7 +191,7 @@ def _combine_all(combine: Callable[[Summary, Summary], Summary], summaries: list
 def _evaluate(
     chunk: Any, *, function: Callable[[NDArray[Any]], NDArray[Any]], axis: int, block_id: tuple[int, ...] | None = None
 ) -> NDArray[Any]:
-    """`function` at the rows of a chunk."""
+    """Apply `function` to the rows of a chunk."""
     rows = _as_rows(chunk)
     with one_blas_thread():
         place = f"partition {block_id[axis] if block_id else 0}"
@@ -208,7 +208,7 @@ def _delayed(function: Callable[..., Any]) -> Any:
 
 
 def _tree(summaries: list[Any], combine: Any) -> Any:
-    """One delayed summary of them all."""
+    """Return one delayed summary of all chunks, by a tree of combinations."""
     level = summaries
     while len(level) > 1:
         level = [_delayed(_combine_all)(combine, level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
@@ -216,7 +216,7 @@ def _tree(summaries: list[Any], combine: Any) -> Any:
 
 
 def _compute(root: Any, leaves: list[Any], lengths: Sequence[int | None], progress: Progress | None) -> Any:
-    """On whatever scheduler is active; rows are counted as their chunks are finished, or chunks where their rows are not known."""
+    """Compute on the active scheduler, and count rows as their chunks are finished, or chunks where their rows are not known."""
     if progress is None or not progress.is_watched:
         return root.compute()
     counts = {leaf.key: 1 if length is None else length for leaf, length in zip(leaves, lengths, strict=True)}
@@ -229,7 +229,7 @@ def _compute(root: Any, leaves: list[Any], lengths: Sequence[int | None], progre
 
 
 def _active_client(root: Any) -> Any:
-    """The client of a cluster, if that is where Dask would compute."""
+    """Return the client of a cluster, if Dask would compute there."""
     from dask.base import get_scheduler
 
     client = getattr(get_scheduler(collections=[root]), "__self__", None)

@@ -1,4 +1,4 @@
-"""Tables with columns of several kinds as numbers. A cell does not depend on other rows: any piece of a table comes out alike.
+"""Encode tables with columns of several kinds as numbers. A cell does not depend on other rows, so that parts of a table agree.
 
 Numbers stay what they are, true and false are 1 and 0, dates are seconds since 1970. Text and categories become codes: large whole numbers
 that follow from the category alone, so that equal cells have equal codes in every table, and a category nobody has seen before
@@ -28,7 +28,7 @@ SMALLEST_CODE = 2.0**52
 
 
 def encode_table(X: Any) -> NDArray[np.float64]:
-    """The cells of a data frame (pandas, polars) or an array, as numbers; see above. [n, D]"""
+    """Return the cells of a data frame (pandas, polars) or an array as numbers, as the top of this file says. [n, D]"""
     _check_is_table(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         columns = X.astype(np.float64, copy=False)
@@ -46,7 +46,7 @@ def encode_table(X: Any) -> NDArray[np.float64]:
 
 
 def encode_column(column: Any) -> NDArray[np.float64]:
-    """One column; what it is called does not matter. [n]"""
+    """Return one column as numbers; its name does not matter. [n]"""
     if type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype":  # pandas
         codes = np.asarray(column.cat.codes)
         levels = np.array([encode_cell(level) for level in column.cat.categories] + [np.nan])
@@ -60,22 +60,22 @@ def encode_column(column: Any) -> NDArray[np.float64]:
 
 
 def _seconds_of(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Nanoseconds reach three centuries only: they are used where the values come in them."""
+    """Return seconds, counted in microseconds, since nanoseconds span only three centuries; in nanoseconds where the values are."""
     unit, per_second = ("ns", 1e9) if np.datetime_data(values.dtype)[0] == "ns" else ("us", 1e6)
     return values.astype(f"{values.dtype.kind}8[{unit}]").astype(np.int64) / per_second
 
 
 def _encode_cells(cells: list[Any]) -> NDArray[np.float64]:
-    """Each different cell once, where they can be told apart quickly: equal cells have equal codes."""
+    """Encode each distinct cell once, where cells can be hashed: equal cells have equal codes."""
     try:
         codes = {cell: encode_cell(cell) for cell in set(cells)}
-    except TypeError:  # a cell that cannot be hashed: it gets its sentence
+    except TypeError:  # a cell that cannot be hashed: `encode_cell` raises the error
         return np.array([encode_cell(cell) for cell in cells], dtype=np.float64)
     return np.array([codes[cell] for cell in cells], dtype=np.float64)
 
 
 def encode_cell(cell: Any) -> float:
-    """A number as it is, NaN for what is missing, a code for anything else."""
+    """Return a number as it is, NaN for what is missing, a code for anything else."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return np.nan
     if isinstance(cell, Real | Decimal | np.bool_):
@@ -88,7 +88,7 @@ def encode_cell(cell: Any) -> float:
 
 
 def _seconds(moment: date) -> float:
-    """Since 1970; where no time zone is given, as if it were Greenwich's."""
+    """Return the seconds since 1970, in UTC where no time zone is given."""
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
@@ -101,12 +101,12 @@ def _code(text: str) -> float:
 
 
 def are_codes(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which cells are text or categories."""
+    """Return which cells are text or categories."""
     return (values >= SMALLEST_CODE) & (values < 2 * SMALLEST_CODE)
 
 
 def header_of(X: Any) -> Any:
-    """A data frame without its rows: the names and types of its columns. None for an array."""
+    """Return a data frame without its rows, which has the names and types of its columns; None for an array."""
     if not hasattr(X, "columns"):
         return None
     return X.iloc[:0] if hasattr(X, "iloc") else X[:0]
@@ -126,7 +126,7 @@ def _check_is_table(X: Any) -> None:
 
 
 def check_names(frame: Any) -> None:
-    """A sentence for columns that share a name."""
+    """Raise ValueError where columns share a name."""
     twice = [name for name, count in Counter(frame.columns).items() if count > 1]
     if twice:
         raise ValueError(f"Several columns are called {twice[0]!r}: give each its own name.")

@@ -1,4 +1,4 @@
-"""From whatever a person has to rows that are read part by part."""
+"""Open whatever a user has as rows that are read part by part."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ STORED = ("h5py", "zarr", "anndata")
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether the rows of X are to be read part by part, because they may not fit in memory."""
+    """Return whether the rows of X are read part by part, because they may not fit in memory."""
     return isinstance(X, Rows | np.memmap) or is_path(X) or _is_dask(X) or _is_stored(X)
 
 
 def open_rows(X: Any, sample_weight: Array | None = None) -> Rows:
-    """Rows of a Dask array or data frame, of files, of an array in a file, or of one in memory."""
+    """Return the rows of a Dask array or data frame, of files, of an array in a file, or of one in memory."""
     if isinstance(X, Rows):
         return X if sample_weight is None else X.weighted(sample_weight)
     if is_path(X):
