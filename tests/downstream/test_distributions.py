@@ -37,7 +37,6 @@ CLASS_HEADS = [
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several parts, the last of them a single row."""
     monkeypatch.setattr("gpssl.downstream._marginal.PREDICTION_ROWS", 21)
-    monkeypatch.setattr("gpssl.downstream._distributions.PREDICTION_ROWS", 21)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +80,7 @@ def test_the_distribution_of_numbers_is_what_the_methods_return(sugar: tuple[Arr
     np.testing.assert_array_equal(found.interval(0.8), regressor.predict_interval(X, 0.8))
     for part, expected in zip(found.uncertainty, regressor.predict_uncertainty(X), strict=True):
         np.testing.assert_array_equal(part, expected)
-    for draws, expected in zip((found.draw_means, found.draw_stds), regressor.predict_draws(X), strict=True):
+    for draws, expected in zip(found.draws, regressor.predict_draws(X), strict=True):
         np.testing.assert_array_equal(draws, expected)
     with pytest.raises(ValueError, match="coverage must be"):
         found.interval(1.0)

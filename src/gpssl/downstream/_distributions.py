@@ -11,12 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, ndtr
 
-from ..data._arrays import row_blocks
+from .._runtime.threads import map_on_threads
 
 Array = NDArray[np.float64]
-
-PREDICTION_ROWS = 1024
-"""Rows whose features are held for all draws at a time."""
 
 BISECTIONS = 45
 
@@ -97,23 +94,21 @@ def class_uncertainty(proba: Array) -> Uncertainty:
 class NumberDistribution:
     """The predicted distribution of a number at each of n rows: a mixture (1/S) Σ_s N(μ_s, σ_s²) over S draws.
 
-    It holds the components of the mixture, 2 S numbers for each row. Where rows are many, ask for it part by part.
+    It holds the components of the mixture, 2 S numbers for each row: where rows are many, ask for it part by part.
     """
 
     mean: Array
     """Mean of the mixture. [n]"""
     uncertainty: Uncertainty
     """Variance of the mixture and its two parts: head (1/S) Σ_s σ_s², representation Var_s μ_s."""
-    draw_means: Array
-    """μ_s. [S, n]"""
-    draw_stds: Array
-    """σ_s. [S, n]"""
+    components: tuple[tuple[Array, Array], ...]
+    """μ_s and σ_s for consecutive parts of the rows. [S, n part] each"""
 
     @classmethod
     def of(cls, means: Array, stds: Array) -> NumberDistribution:
         """Return the mixture of these components. [S, n] each"""
         head, representation = (stds**2).mean(axis=0), means.var(axis=0)
-        return cls(means.mean(axis=0), Uncertainty(head + representation, head, representation), means, stds)
+        return cls(means.mean(axis=0), Uncertainty(head + representation, head, representation), ((means, stds),))
 
     @classmethod
     def joined(cls, parts: Sequence[NumberDistribution]) -> NumberDistribution:
@@ -121,8 +116,7 @@ class NumberDistribution:
         return cls(
             np.concatenate([part.mean for part in parts]),
             Uncertainty.joined(part.uncertainty for part in parts),
-            np.concatenate([part.draw_means for part in parts], axis=1),
-            np.concatenate([part.draw_stds for part in parts], axis=1),
+            tuple(component for part in parts for component in part.components),
         )
 
     @property
@@ -130,16 +124,22 @@ class NumberDistribution:
         """Standard deviation, noise included, by the law of total variance. [n]"""
         return np.sqrt(self.uncertainty.total)
 
+    @property
+    def draws(self) -> tuple[Array, Array]:
+        """Each draw's mean and standard deviation, μ_s and σ_s. [S, n] each"""
+        means, stds = (np.concatenate(values, axis=1) for values in zip(*self.components, strict=True))
+        return means, stds
+
     def interval(self, coverage: float = 0.9) -> Array:
         """Return the ends of the central interval that holds the number with this probability: quantiles of the mixture. [n, 2]"""
         if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
             raise ValueError(f"coverage must be a share between 0 and 1, such as 0.9, got {coverage!r}.")
         levels = ((1 - coverage) / 2, (1 + coverage) / 2)
-        ends = np.empty((len(self.mean), 2))
-        for rows in row_blocks(len(ends), PREDICTION_ROWS):
-            for side, level in enumerate(levels):
-                ends[rows, side] = _mixture_quantile(self.draw_means[:, rows], self.draw_stds[:, rows], level)
-        return ends
+
+        def ends(component: tuple[Array, Array]) -> Array:
+            return np.column_stack([_mixture_quantile(*component, level) for level in levels])
+
+        return np.concatenate(map_on_threads(ends, self.components))
 
 
 def _mixture_quantile(mean: Array, std: Array, probability: float) -> Array:

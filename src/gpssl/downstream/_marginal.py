@@ -26,10 +26,12 @@ from ..data._arrays import row_blocks
 from ..data._labels import KnownLabels
 from ..data._opening import is_lazy
 from ..estimator import GPSSL
-from ._distributions import PREDICTION_ROWS
 from ._heads import HeadForDraws
 
 Array = NDArray[np.float64]
+
+PREDICTION_ROWS = 1024
+"""Rows whose features are held for all draws at a time."""
 
 
 class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):

@@ -98,8 +98,7 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
 
     def predict_draws(self, X: Any) -> tuple[Array, Array]:
         """Return each draw's mean and standard deviation, μ_s and σ_s: the components of the mixture. [S, n] each"""
-        distribution = self.predict_distribution(X)
-        return distribution.draw_means, distribution.draw_stds
+        return self.predict_distribution(X).draws
 
     def predict(self, X: Any) -> Array:
         """Return the mean of the target. [n]"""
