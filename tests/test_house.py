@@ -160,7 +160,7 @@ def test_a_module_is_public_or_begins_with_an_underscore(path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(gpssl._MODULES))
 def test_a_room_exports_what_it_lists_and_its_page_in_the_reference_shows_it(name: str) -> None:
-    """The page of a module has its classes, functions and exceptions, those of `__all__`; constants are said in its text."""
+    """The page of a module is made from its `__all__`: classes, functions, exceptions and the names of constants."""
     module = importlib.import_module(f"gpssl.{name}")
     assert len(set(module.__all__)) == len(module.__all__)
     for exported in module.__all__:
