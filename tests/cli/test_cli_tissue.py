@@ -82,4 +82,4 @@ def test_sentences(tissue: Path, tmp_path: Path) -> None:
     broken.write_bytes(b"nothing")
     assert "cannot be read as AnnData" in run("embed", broken, "-o", tmp_path / "out.csv").output
     assert "There is no file" in run("embed", tmp_path / "none.h5ad", "-o", tmp_path / "out.csv").output
-    assert "leave out --alike" in run("embed", tissue, "-o", tmp_path / "out.h5ad", "--alike", "neighbors").output
+    assert "--alike neighbors is for tables" in run("embed", tissue, "-o", tmp_path / "out.h5ad", "--alike", "neighbors").output

@@ -70,7 +70,7 @@ def test_lack_of_power_is_no_advice() -> None:
         "Not decided: 20 splits of 40 labels do not show whether GPSSL-full is better than the columns "
         "(accuracy 0.8 against 0.74); label more rows."
     )
-    assert sentence((COLUMNS, "accuracy", likely), n_splits=5).endswith("; use more splits, --splits 20.")
+    assert sentence((COLUMNS, "accuracy", likely), n_splits=5).endswith("; use more splits, n_splits=20.")
     assert "(AURC 0.2 against 0.26)" in sentence((COLUMNS, "accuracy", SAME), (COLUMNS, "AURC", likely))
     assert sentence((COLUMNS, "accuracy", Gain(-3 * ERROR, significant=False)), (COLUMNS, "AURC", likely)).startswith(
         "You do not need this"
@@ -124,7 +124,7 @@ def test_mean_that_cannot_be_told_is_mentioned() -> None:
 def test_gpssl_where_it_beats_all() -> None:
     assert sentence() == (
         "Use GPSSL-full: it is significantly better than the columns (accuracy 0.8 against 0.7), "
-        "and than its prior (accuracy 0.8 against 0.7). Try --alike neighbors too."
+        "and than its prior (accuracy 0.8 against 0.7). Try alike='neighbors' too."
     )
     assert "Try" not in sentence(alike=Alike.NEIGHBORS)
 

@@ -70,7 +70,7 @@ def test_existing_files_are_replaced_only_by_force(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     write_table(path, some_frame())
     before = path.read_bytes()
-    with pytest.raises(FileError, match="exists: pass --force"):
+    with pytest.raises(FileError, match="exists: pass force=True"):
         write_table(path, some_frame()[:1])
     assert path.read_bytes() == before
     write_table(path, some_frame()[:1], force=True)

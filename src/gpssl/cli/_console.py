@@ -27,9 +27,22 @@ FAILED, INTERRUPTED = 1, 130
 TRACEBACK = "GPSSL_TRACEBACK"
 """Environment variable: with any value, errors come with their traceback."""
 
-OPTIONS = {"n_components": "--components", "max_inducing": "--max-inducing", "max_risk": "--max-risk", "confidence": "--confidence"}
+OPTIONS = {
+    "n_components": "--components",
+    "max_inducing": "--max-inducing",
+    "max_risk": "--max-risk",
+    "confidence": "--confidence",
+    "n_splits": "--splits",
+    "model_out": "--model",
+    "alike": "--alike",
+    "keep": "--keep",
+    "ignore": "--ignore",
+}
 """The options of parameters that sentences of the library name."""
-PARAMETER = re.compile(r"\b(n_components|max_inducing|max_risk)\b(?:=(\w+))?")
+FLAGS = {"force=True": "--force", "target_kind='number'": "--numeric"}
+WORDS = ("confidence", "alike", "keep", "ignore")
+"""Parameters whose names are also plain words: they are parameters only where they have a value."""
+PARAMETER = re.compile(rf"\b({'|'.join(OPTIONS)})\b(?:=(\[[^]]*\]|'\w*'|\w+))?")
 
 Command = Callable[..., None]
 
@@ -59,10 +72,23 @@ def in_sentences(command: Command) -> Command:
 def with_options(text: str) -> str:
     """Return a sentence of the library with the options of the command in the place of its parameters.
 
-    >>> with_options("Give more rows, or lower n_components; max_inducing=1024 would do.")
-    'Give more rows, or lower --components; --max-inducing 1024 would do.'
+    >>> with_options("Give more rows, or lower n_components; max_inducing=1024 would do, or alike='neighbors'.")
+    'Give more rows, or lower --components; --max-inducing 1024 would do, or --alike neighbors.'
     """
-    return PARAMETER.sub(lambda found: OPTIONS[found[1]] + ("" if found[2] is None else f" {found[2]}"), text)
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        if value is None:
+            return found[0] if name in WORDS else OPTIONS[name]
+        return f"{OPTIONS[name]} {_unquoted(value)}"
+
+    for parameter, flag in FLAGS.items():
+        text = text.replace(parameter, flag)
+    return PARAMETER.sub(option, text)
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if value[0] in "['" else value
 
 
 def _sentence(error: Exception) -> str:
@@ -97,6 +123,10 @@ def show_written(paths: Sequence[Path]) -> None:
         typer.echo(f"wrote {path}")
 
 
+SENTENCES = ("notes", "recommendation")
+"""Fields of results that hold sentences of the library."""
+
+
 def show_json(result: Any) -> None:
     """Print a result for scripts: one object, in which numbers that JSON has not, such as infinity, are null.
 
@@ -107,14 +137,11 @@ def show_json(result: Any) -> None:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        shown = {one.name: getattr(value, one.name) for one in fields(value) if one.repr}
-        return _plain(
-            {**shown, "notes": [with_options(note) for note in shown["notes"]]} if isinstance(shown.get("notes"), list) else shown
-        )
+        return _plain({one.name: getattr(value, one.name) for one in fields(value) if one.repr})
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): _sentences(part) if name in SENTENCES else _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     if isinstance(value, Path):
@@ -122,6 +149,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value.item() if hasattr(value, "item") else value
+
+
+def _sentences(value: Any) -> Any:
+    """Return sentences of the library with options; what else a field of this name holds is plain."""
+    if isinstance(value, str):
+        return with_options(value)
+    return [_sentences(one) for one in value] if isinstance(value, list) else _plain(value)
 
 
 def show_facts(title: str, facts: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_DRAWS, N_SPLITS, Alike
 from . import _options as take
-from ._console import progress_bars, show_json, show_notes, show_table
+from ._console import progress_bars, show_json, show_notes, show_table, with_options
 
 if TYPE_CHECKING:
     from ..comparison import Comparison
@@ -39,7 +39,7 @@ def compare(
     """Is it worth it here? Compare the paper's methods on your table: the columns, kernel PCA, VICReg, the GP prior, GPSSL.
 
     Every row trains the representations, without its label. On each random split the same heads are trained and
-    judged; only the columns themselves, if they are more than 100, get logistic regression with a cross-validated
+    judged; only the columns, if they are more than 100, get logistic regression with a cross-validated
     penalty. Methods with several settings choose by a fifth of the labels that they train on.
     """
     with progress_bars():
@@ -85,7 +85,7 @@ def show_compared(result: Comparison, as_json: bool) -> None:
         typer.echo(f"Left out: {method}. {reason}")
     for method, counts in result.settings.items():
         typer.echo(f"{method} chose {'; '.join(f'{setting} ({count} times)' for setting, count in list(counts.items())[:MOST_SETTINGS])}.")
-    typer.echo(f"\n{result.recommendation}")
+    typer.echo(f"\n{with_options(result.recommendation)}")
 
 
 def _difference(difference: Any) -> str:

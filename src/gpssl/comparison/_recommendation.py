@@ -119,7 +119,8 @@ def _worth_it(scores: Estimates, verdicts: Mapping[str, _Verdict], alike: Alike)
         return f"{text}; its mean alone, which is faster, cannot be told from it."
     if prior is not None:
         text += f", and than its prior ({_versus(scores, FULL, PRIOR, prior.score)})"
-    return f"{text}.{' Try --alike neighbors too.' if alike is Alike.COLUMNS else ''}"
+    advice = " Try alike='neighbors' too." if alike is Alike.COLUMNS else ""
+    return f"{text}.{advice}"
 
 
 def _not_needed(ground: str, versus: str) -> str:
@@ -127,7 +128,7 @@ def _not_needed(ground: str, versus: str) -> str:
 
 
 def _not_decided(basis: Basis, versus: str) -> str:
-    advice = "use more splits, --splits 20" if basis.n_splits < FEW_SPLITS else "label more rows"
+    advice = "use more splits, n_splits=20" if basis.n_splits < FEW_SPLITS else "label more rows"
     ground = f"{basis.n_splits} splits of {basis.n_labeled:,} labels do not show whether GPSSL-full is better than the columns"
     return f"Not decided: {ground} ({versus}); {advice}."
 

@@ -66,7 +66,7 @@ def check_writable(path: str | PathLike[str], *, force: bool) -> None:
     if not path.parent.is_dir():
         raise FileError(f"There is no folder {path.parent}: make it first.")
     if path.exists() and not force:
-        raise FileError(f"{path} exists: pass --force to replace it, or choose another name.")
+        raise FileError(f"{path} exists: pass force=True to replace it, or choose another name.")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise FileError(f"Nothing may be written in the folder {path.parent}: choose another, or change its permissions.")
 

@@ -69,7 +69,7 @@ def check_labels(target: Target, file: str, notes: list[str]) -> None:
         rare = ", ".join(map(str, values[counts == 1][:5]))
         notes.append(f"Classes with a single labeled row count as errors when it is held out: {rare}.")
     if target.kind == "class" and len(values) > len(labels) / 2:
-        notes.append(f"{target.name!r} has {len(values)} classes for {len(labels)} labels. For numbers, pass --numeric.")
+        notes.append(f"{target.name!r} has {len(values)} classes for {len(labels)} labels. For numbers, pass target_kind='number'.")
 
 
 def expect(model: Any, target: Target, labeled: Labeled, promise: Promise, seed: int) -> Expectation:
@@ -148,7 +148,7 @@ def what_cannot_be_promised(expectation: Expectation, promise: Promise, target: 
     if expectation.threshold != np.inf or promise.max_risk is None:
         return []
     if target.kind == "number":
-        return [f"No prediction is sure enough for an error of {promise.max_risk:g}: raise --max-risk."]
+        return [f"No prediction is sure enough for an error of {promise.max_risk:g}: raise max_risk."]
     least = ceil(log(1 - promise.confidence) / log1p(-promise.max_risk))
     n_wrong = round(expectation.risk * expectation.n_judged)
     groups = f" in {expectation.n_independent:,} groups" if expectation.n_independent < expectation.n_judged else ""
@@ -156,5 +156,5 @@ def what_cannot_be_promised(expectation: Expectation, promise: Promise, target: 
     return [
         f"An error rate of {percent(promise.max_risk)} cannot be promised with {percent(promise.confidence, 0)} confidence from "
         f"{expectation.n_judged:,} labels{groups}, of which cross-validation got {n_wrong:,} wrong, so all predictions are left to a "
-        f"person. Label more {what} (without any error, {least:,} are the least that can do), raise --max-risk, or lower --confidence."
+        f"person. Label more {what} (without any error, {least:,} are the least that can do), raise max_risk, or lower the confidence."
     ]

@@ -1,4 +1,4 @@
-"""The part of a report about predictions: what they are, how they do on held-out labels, and beside other methods."""
+"""The part of a report about predictions: what they are, how good they are on held-out labels, and how good other methods are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..evaluation._calibration import reliability_curve, root_mean_squared_error
 from ..evaluation._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
 from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
-from ..workflows._choices import MAX_ROWS, N_DRAWS, Settings
+from ..workflows._choices import CONFIDENCE, MAX_ROWS, N_DRAWS, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
 from ..workflows._transform import has_heads, representation_of
@@ -29,86 +29,13 @@ from ._content import Chart, NamedCurve, Predictions, Promise, RiskTable
 from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT
 
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 ERROR_RATES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 N_TARGETS = 15
-CONFIDENCE = 0.95
 LEVELS = np.linspace(0.05, 0.95, 19)
 MOST_POINTS = 200
-"""Of a curve: more cannot be seen."""
-
-
-def class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
-    """Error rate against coverage, and accuracy against probability."""
-    risks = [_thinned(name, risk_coverage_curve(h.y, h.proba, labels=h.classes)) for name, h in held_out.items()]
-    reliability = []
-    for name, h in held_out.items():
-        curve = reliability_curve(h.y, h.proba, labels=h.classes, n_bins=10)
-        reliability.append(NamedCurve(name, curve.certainty, curve.accuracy, np.round(curve.share * len(h.y))))
-    return (
-        Chart(risks, "share of rows kept, the surest first", "error rate among them"),
-        Chart(reliability, "probability that was given", "share that was right"),
-    )
-
-
-def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]:
-    """Root mean squared error against coverage, and how often intervals hold."""
-    risks = [_thinned(name, number_curve(h)) for name, h in held_out.items()]
-    holds = [NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])) for name, h in held_out.items()]
-    return (
-        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit=""),
-        Chart(holds, "probability of the interval", "share of numbers within it"),
-    )
-
-
-def _thinned(name: str, curve: RiskCoverageCurve) -> NamedCurve:
-    places = np.unique(np.linspace(0, len(curve.risk) - 1, MOST_POINTS).round().astype(int))
-    return NamedCurve(name, curve.coverage[places], curve.risk[places])
-
-
-def class_risks(held_out: HeldOutClasses) -> RiskTable:
-    """Error rates that a person may ask for: up to the first that all predictions meet."""
-    curve = risk_coverage_curve(held_out.y, held_out.proba, labels=held_out.classes)
-    overall = float(curve.risk[-1])
-    n_targets = next((place + 1 for place, rate in enumerate(ERROR_RATES) if rate >= overall), len(ERROR_RATES))
-    targets = np.array(ERROR_RATES[:n_targets])
-    average = np.array([threshold_on_average(curve, target) for target in targets])
-    certain = np.array([certain_threshold(held_out, target, CONFIDENCE) for target in targets])
-    wrong, certainty = held_out.is_wrong.astype(np.float64), held_out.certainty
-    start = int(np.searchsorted(targets, min(0.05, targets[-1])))
-    return RiskTable(
-        targets=targets,
-        promises=[
-            _promise("on average", average, certainty, wrong, AVERAGE),
-            _promise(f"with {percent(CONFIDENCE, 0)} confidence", certain, certainty, wrong, CONFIDENT),
-        ],
-        start=start,
-    )
-
-
-def number_risks(held_out: HeldOutNumbers) -> RiskTable:
-    """Errors between that of the surest tenth and that of all."""
-    curve = number_curve(held_out)
-    surest = float(curve.risk[np.searchsorted(curve.coverage, 0.1)])
-    lowest = min(surest, 0.9 * float(curve.risk[-1]))
-    targets = np.linspace(lowest, float(curve.risk[-1]), N_TARGETS)
-    thresholds = np.array([threshold_on_average(curve, target) for target in targets])
-    squares = (held_out.y - held_out.mean) ** 2
-    promise = _promise("on average", thresholds, -held_out.std, squares, AVERAGE_OF_NUMBERS)
-    root = Promise(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
-    return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
-
-
-def _promise(name: str, thresholds: Array, certainty: Array, losses: Array, explanation: str) -> Promise:
-    """Coverage and risk at held-out rows. The page keeps rows at the threshold too, the library those above it."""
-    kept = [certainty > threshold for threshold in thresholds]
-    coverage = np.array([rows.mean() for rows in kept])
-    risk = np.array([losses[rows].mean() if rows.any() else np.nan for rows in kept])
-    from_here = np.where(np.isfinite(thresholds), np.nextafter(thresholds, np.inf), thresholds)
-    return Promise(name, from_here, coverage, risk, explanation)
-
-
-Places = NDArray[np.intp]
+"""Most points of a curve: more cannot be seen."""
 
 
 class Judged(NamedTuple):
@@ -123,7 +50,7 @@ class Judged(NamedTuple):
 
 
 def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: Any, *, rivals: bool, seed: int) -> Judged:
-    """Of the rows at these places; the model is the loaded one, or heads on its representation where it has none for this target."""
+    """Judge predictions for the rows at these places, by the loaded model, or by heads on its representation for another target."""
     check_labels(target, subject.name, subject.notes)
     ssl, labeled = representation_of(loaded), subject.labeled()
     n_draws = loaded.n_draws if has_heads(loaded) else None
@@ -149,7 +76,7 @@ def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: A
 
 
 def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, target: Target) -> dict[str, Any]:
-    """The compared methods, each with the settings that suit the labels best; those that cannot be run are left out."""
+    """Return the compared methods, each with the settings that suit the labels best; those that cannot be run are left out."""
     found = {}
     regression = target.kind == "number"
     sampled, known = at_most(subject, labeled, MAX_ROWS, settings.seed)
@@ -177,7 +104,7 @@ class _Shown(NamedTuple):
     target: Target
 
     def with_held_out(self, values: NDArray[Any], held_out: NDArray[Any]) -> NDArray[Any]:
-        """At rows with a label, what was predicted without it: the model has seen it."""
+        """Replace the values of rows with a label, which the model has seen, by those predicted without it."""
         place_of = np.full(len(self.target.values), -1)
         place_of[self.labeled] = np.arange(len(self.labeled))
         among = place_of[self.places]
@@ -213,3 +140,73 @@ def _numbers(model: Any, shown: _Shown, held_out: HeldOutNumbers) -> Predictions
         is_probability=False,
         values=mean,
     )
+
+
+def class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
+    """Draw the error rate against coverage, and accuracy against probability."""
+    risks = [_thinned(name, risk_coverage_curve(h.y, h.proba, labels=h.classes)) for name, h in held_out.items()]
+    reliability = []
+    for name, h in held_out.items():
+        curve = reliability_curve(h.y, h.proba, labels=h.classes, n_bins=10)
+        reliability.append(NamedCurve(name, curve.certainty, curve.accuracy, np.round(curve.share * len(h.y))))
+    return (
+        Chart(risks, "share of rows kept, the surest first", "error rate among them"),
+        Chart(reliability, "probability that was given", "share that was right"),
+    )
+
+
+def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]:
+    """Draw the root mean squared error against coverage, and how often intervals hold."""
+    risks = [_thinned(name, number_curve(h)) for name, h in held_out.items()]
+    holds = [NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])) for name, h in held_out.items()]
+    return (
+        Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit=""),
+        Chart(holds, "probability of the interval", "share of numbers within it"),
+    )
+
+
+def _thinned(name: str, curve: RiskCoverageCurve) -> NamedCurve:
+    places = np.unique(np.linspace(0, len(curve.risk) - 1, MOST_POINTS).round().astype(int))
+    return NamedCurve(name, curve.coverage[places], curve.risk[places])
+
+
+def class_risks(held_out: HeldOutClasses) -> RiskTable:
+    """Return the error rates that a person may ask for, up to the first that all predictions meet."""
+    curve = risk_coverage_curve(held_out.y, held_out.proba, labels=held_out.classes)
+    overall = float(curve.risk[-1])
+    n_targets = next((place + 1 for place, rate in enumerate(ERROR_RATES) if rate >= overall), len(ERROR_RATES))
+    targets = np.array(ERROR_RATES[:n_targets])
+    average = np.array([threshold_on_average(curve, target) for target in targets])
+    certain = np.array([certain_threshold(held_out, target, CONFIDENCE) for target in targets])
+    wrong, certainty = held_out.is_wrong.astype(np.float64), held_out.certainty
+    start = int(np.searchsorted(targets, min(0.05, targets[-1])))
+    return RiskTable(
+        targets=targets,
+        promises=[
+            _promise("on average", average, certainty, wrong, AVERAGE),
+            _promise(f"with {percent(CONFIDENCE, 0)} confidence", certain, certainty, wrong, CONFIDENT),
+        ],
+        start=start,
+    )
+
+
+def number_risks(held_out: HeldOutNumbers) -> RiskTable:
+    """Return errors that a person may ask for, from that of the most certain tenth to that of all predictions."""
+    curve = number_curve(held_out)
+    lowest_risk = float(curve.risk[np.searchsorted(curve.coverage, 0.1)])
+    lowest = min(lowest_risk, 0.9 * float(curve.risk[-1]))
+    targets = np.linspace(lowest, float(curve.risk[-1]), N_TARGETS)
+    thresholds = np.array([threshold_on_average(curve, target) for target in targets])
+    squares = (held_out.y - held_out.mean) ** 2
+    promise = _promise("on average", thresholds, -held_out.std, squares, AVERAGE_OF_NUMBERS)
+    root = Promise(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
+    return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
+
+
+def _promise(name: str, thresholds: Array, certainty: Array, losses: Array, explanation: str) -> Promise:
+    """Return coverage and risk at held-out rows. The page keeps rows at the threshold too, the library those above it."""
+    kept = [certainty > threshold for threshold in thresholds]
+    coverage = np.array([rows.mean() for rows in kept])
+    risk = np.array([losses[rows].mean() if rows.any() else np.nan for rows in kept])
+    from_here = np.where(np.isfinite(thresholds), np.nextafter(thresholds, np.inf), thresholds)
+    return Promise(name, from_here, coverage, risk, explanation)

@@ -92,7 +92,7 @@ def _check_not_seen(card: ModelCard, target: str | None) -> None:
     if target is not None and target in [column.name for column in card.columns or ()]:
         raise ValueError(
             f"The model has looked at {target!r} when it was learned, so that its predictions would prove nothing: learn it again with "
-            f"gpssl embed --ignore {target!r}, or with gpssl label."
+            f"ignore=[{target!r}], or label the table."
         )
 
 

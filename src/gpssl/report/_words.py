@@ -52,7 +52,7 @@ PREDICTED_CLASS = "The likeliest class of each row."
 PROBABILITY = "How likely the predicted class is, says the model."
 STD_OF_PROBABILITY = "How far the probability varies between equally plausible models. Large values: more labels near here would help."
 STD_OF_NUMBER = "How far the true number may well be from the predicted one: for two rows in three it should be nearer than this."
-STD_OF_REPRESENTATION = "Of the representation: 1 where the data say nothing, 0 where they say all."
+STD_OF_REPRESENTATION = "The standard deviation of the representation: 1 where the data say nothing, 0 where they say all."
 
 # The glossary
 
@@ -70,6 +70,7 @@ WITH_PREDICTIONS = [
 ]
 WITH_PROBABILITIES = [
     ("Probability", "How likely the predicted class is, says the model: 1 in 10 of the rows with 90 % should turn out to be wrong."),
+    ("Certainty", "The largest probability of a row, which is that of the predicted class."),
     ("Calibrated", "Probabilities that can be taken at their word."),
 ]
 WITH_CONTROLS = [

@@ -100,7 +100,7 @@ function showCounts(decisions) {
         `${count(nCounted - nKept)} left to a person.`,
         `Expected ${controls.riskName} among the kept: ${withUnit(now.risk, controls.unit)}.`,
       ]
-    : [`All are left to a person: no certainty is enough for this promise. Accept more, or label more rows.`];
+    : [`All are left to a person: no certainty is enough for this promise. Allow more risk, or label more rows.`];
   byId("counts").replaceChildren(
     element("p", { className: "only-print", textContent: `At most ${decisions.targetText} ${controls.riskName}, ${promise.name}:` }),
     element("p", { className: "big", textContent: `Kept ${count(nKept)} of ${rows(nCounted)}${kind} (${share(nKept / nCounted)})` }),

@@ -207,7 +207,7 @@ def open_subject(
     from ._tissue_subject import TissueSubject
 
     if keep or ignore:
-        raise ValueError("Spots of tissue are compared by expression, place and color: leave out --keep and --ignore.")
+        raise ValueError("Spots of tissue are compared by expression, place and color: columns to keep and to ignore are for tables.")
     return TissueSubject(table, target=target, target_kind=target_kind, group=group)
 
 
@@ -227,7 +227,7 @@ def check_outputs(inputs: Sequence[Any], outputs: Sequence[Path | None], *, forc
         if path.resolve() in read:
             raise ValueError(f"{path} is what the command reads: write to another file.")
     if len({path.resolve() for path in paths}) < len(paths):
-        raise ValueError(f"{paths[0]} cannot be both the results and the model: name another file with --model.")
+        raise ValueError(f"{paths[0]} cannot be both the results and the model: name another file with model_out.")
     return paths
 
 

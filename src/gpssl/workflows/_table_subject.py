@@ -113,7 +113,7 @@ class TableSubject(Subject):
     def target(self) -> Target:
         """Return the column that was named when the table was opened."""
         if self.target_name is None or self.table.target_kind is None:
-            raise ValueError("Name the column to predict: --target COLUMN.")
+            raise ValueError("Name the column to predict.")
         return Target(self.target_name, self.table.target_kind, self.table.target())
 
     def groups(self) -> NDArray[Any] | None:
@@ -151,6 +151,6 @@ def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
         return []
     more = f" and {len(reasons) - MOST_REASONS:,} more" if len(reasons) > MOST_REASONS else ""
     advice = (
-        " Pass --keep COLUMN to learn from one that looks like an ID." if any("looks like an ID" in reason for reason in reasons) else ""
+        " Pass keep=[COLUMN] to learn from one that looks like an ID." if any("looks like an ID" in reason for reason in reasons) else ""
     )
     return [f"Not learned from: {', '.join(reasons[:MOST_REASONS])}{more}.{advice}"]

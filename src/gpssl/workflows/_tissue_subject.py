@@ -59,7 +59,7 @@ class TissueSubject(Subject):
         from ..spatial._embedding import embed, representation
 
         if settings.alike is not Alike.COLUMNS:
-            raise ValueError("Spots of tissue are compared by expression, place and color: leave out --alike.")
+            raise ValueError("Spots of tissue are compared by expression, place and color: alike='neighbors' is for tables.")
         embed(
             self.adata,
             settings.n_components_for(self.kind),
@@ -90,7 +90,7 @@ class TissueSubject(Subject):
     def target(self) -> Target:
         """Return the column of `obs` to predict."""
         if self.target_name is None:
-            raise ValueError("Name the column of obs to predict: --target COLUMN.")
+            raise ValueError("Name the column of obs to predict.")
         column = self.adata.obs[self.target_name]
         kind = self._target_kind or ("number" if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any() else "class")
         if kind == "number":
