@@ -31,24 +31,24 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
     With `n_draws=None` there is one head, on the posterior mean ("GPSSL-mean"). A draw is the same function at all rows
     (see `gpssl.core.FunctionDraws`).
 
-    Rows without a label train the representation only. Their mark is −1 where labels are whole numbers (scikit-learn's
-    convention), and None or NaN for strings, booleans and everything else.
+    Rows without a label train the representation only. They are marked by −1 where labels are whole numbers (scikit-learn's
+    convention), and by None or NaN for strings, booleans and everything else.
 
     Parameters
     ----------
     representation
-        An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. One that was
-        fitted before, to other unlabeled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
+        An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. Wrap one that was
+        fitted before, to other unlabeled rows, in `sklearn.frozen.FrozenEstimator(ssl)`: it is then used as it is.
     head
         Any classifier with `predict_proba`, by default `BayesianLogisticRegression()`. Heads of `gpssl.downstream` are trained for
-        all draws at once; of others, each draw gets a clone.
+        all draws at once; any other head is cloned for each draw.
     n_draws
         S, or None for the mean representation.
     n_jobs
-        Clones of a head are trained in so many jobs, as everywhere in scikit-learn.
+        Number of jobs in which clones of a head are trained, as everywhere in scikit-learn.
     random_state
-        Seed for the draws, and for the representation and the head where they have none of their own. Without it, the draws are
-        the representation's own.
+        Seed for the draws, and for the representation and the head where they have none of their own. Without it, the draws use
+        the representation's seed.
     verbose
         Whether to report progress on clones.
 
@@ -59,11 +59,11 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
     representation_
         The fitted representation.
     functions_
-        The drawn functions, where there are any.
+        The drawn functions; absent with `n_draws=None`.
     heads_
-        All draws' heads.
+        The trained heads of all draws.
     n_labeled_
-        Rows that trained the heads.
+        Number of rows that trained the heads.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 

@@ -54,9 +54,9 @@ class OneHotLabels:
     """What all draws share: the labels of the rows as indicators of their classes, and the weights of the rows."""
 
     one_hot: Array
-    """[K, n]"""
+    """One in the class of each row, zero elsewhere. [K, n]"""
     weight: Array
-    """[n]"""
+    """Weights of the rows. [n]"""
     contrasts: Array
     """H, orthonormal columns that span the directions in which K logits can differ. [K, K − 1]"""
 
@@ -80,9 +80,9 @@ class Laplace:
     center: Array
     """Mean of the features, which the intercepts belong to. [S, J]"""
     mode: Array
-    """[S, K − 1, J + 1]"""
+    """Mode of v. [S, K − 1, J + 1]"""
     mean: Array
-    """[S, K − 1, J + 1]"""
+    """Mean of v. [S, K − 1, J + 1]"""
     covariance: Array
     """Λ⁻¹, Λ being the Hessian of the negative log posterior at the mode. [S, (K − 1)(J + 1), (K − 1)(J + 1)]"""
     precision: Array
@@ -92,7 +92,7 @@ class Laplace:
     n_iterations: NDArray[np.intp]
     """Newton steps. [S]"""
     converged: NDArray[np.bool_]
-    """[S]"""
+    """Whether the steps have converged. [S]"""
 
 
 def fit_laplace(Z: Array, labels: OneHotLabels, precision: float | None, *, max_iterations: int, tolerance: float) -> Laplace:

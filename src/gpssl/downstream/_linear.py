@@ -140,16 +140,16 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Evidence:
-    """log p(y | λ) of S regressions, from X = U diag(√e) Vᵀ; targets have unit variance."""
+    """The evidence log p(y | λ) of S regressions, from X = U diag(√e) Vᵀ; targets have unit variance."""
 
     eigenvalues: Array
-    """e, of XᵀX. [S, J or n]"""
+    """e, the eigenvalues of XᵀX. [S, J or n]"""
     projections: Array
     """Uᵀy. [S, J or n]"""
     unexplained: Array
     """|y − UUᵀy|². [S]"""
     degrees: float
-    """n − 1"""
+    """Degrees of freedom, n − 1."""
 
     def misfit(self, ratio: Array) -> Array:
         """Return R(λ) = |y − UUᵀy|² + Σ (Uᵀy)² λ / (e + λ) plus the noise floor. No digits are lost: all terms are positive. [S]"""

@@ -33,19 +33,19 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
     Parameters
     ----------
     representation
-        An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. One that was
-        fitted before, to other unlabeled rows, comes as `sklearn.frozen.FrozenEstimator(ssl)` and is used as it is.
+        An estimator with `draw_functions`, by default `GPSSL()`. It is cloned and fitted to all rows given to `fit`. Wrap one that was
+        fitted before, to other unlabeled rows, in `sklearn.frozen.FrozenEstimator(ssl)`: it is then used as it is.
     head
-        Any regressor, by default `BayesianLinearRegression()`, which is trained for all draws at once. Of others each draw gets a clone;
-        where their `predict` does not return a standard deviation (which should include the noise, as `BayesianRidge`'s does), σ is the
+        Any regressor, by default `BayesianLinearRegression()`, which is trained for all draws at once. Any other is cloned for each draw;
+        where its `predict` does not return a standard deviation (which should include the noise, as `BayesianRidge`'s does), σ is the
         root mean square of residuals at rows held out in five folds.
     n_draws
         S, or None for the mean representation.
     n_jobs
-        Clones of a head are trained in so many jobs, as everywhere in scikit-learn.
+        Number of jobs in which clones of a head are trained, as everywhere in scikit-learn.
     random_state
-        Seed for the draws, and for the representation and the head where they have none of their own. Without it, the draws are
-        the representation's own.
+        Seed for the draws, and for the representation and the head where they have none of their own. Without it, the draws use
+        the representation's seed.
     verbose
         Whether to report progress on clones.
 
@@ -54,11 +54,11 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
     representation_
         The fitted representation.
     functions_
-        The drawn functions, where there are any.
+        The drawn functions; absent with `n_draws=None`.
     heads_
-        All draws' heads.
+        The trained heads of all draws.
     n_labeled_
-        Rows that trained the heads.
+        Number of rows that trained the heads.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 

@@ -71,7 +71,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
     n_splits_
         Number of splits.
     classes_
-        For classifiers.
+        The class labels, for classifiers.
 
     Examples
     --------
@@ -170,12 +170,12 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def n_features_in_(self) -> int:
-        """As everywhere in scikit-learn."""
+        """The number of columns of the rows in `fit`."""
         return self.best_estimator_.n_features_in_
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """As everywhere in scikit-learn."""
+        """The names of the columns in `fit`, where they have names."""
         return self.best_estimator_.feature_names_in_
 
     def _estimator(self) -> Any:
