@@ -29,7 +29,6 @@ FORMAT = 1
 SAVEABLE = ("GPSSL", "GPPrior", "MarginalizedClassifier", "MarginalizedRegressor")
 LIBRARIES = ("gpssl", "numpy", "scipy", "scikit-learn")
 LONGEST_SETTING = 300
-LONGEST_LIST = 20
 
 
 def save(
