@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from typer.testing import CliRunner
 
+from gpssl import GPSSL
 from gpssl.cli import app
-from gpssl.data import FileError, open_table, write_table
+from gpssl.data import FileError, TableFiles, open_table, write_table
+from gpssl.kernels import for_table
 from people import mixed_frame, two_groups
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -192,3 +195,50 @@ def test_command_says_that_lines_were_skipped(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["embed", str(tmp_path / "table.csv"), "-o", str(tmp_path / "out.csv")], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     assert "2 lines above the names of the columns were skipped." in result.output
+
+
+# The same reader for a fit to a path
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.txt", "rows.jsonl", "rows.arrow", "rows.csv.gz"])
+def test_fit_to_a_path_is_that_to_the_data_frame(tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)).round(3), columns=["a", "b", "c"])
+    path = tmp_path / name
+    if name in ("rows.txt", "rows.csv.gz"):
+        frame.to_csv(path, index=False, sep=";", decimal=",")
+    else:
+        write_table(path, frame)
+    fitted, expected = (GPSSL(2, random_state=0).fit(rows) for rows in (path, frame))
+    np.testing.assert_allclose(fitted.transform(path), expected.transform(frame), atol=1e-10)
+    np.testing.assert_allclose(fitted.std(str(path)), expected.std(frame), atol=1e-10)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_fit_to_a_path_with_columns_of_all_kinds(tmp_path: Path, ending: str) -> None:
+    frame = mixed_frame(400).drop(columns="id")
+    for place, rows in enumerate((frame[:250], frame[250:])):
+        write_table(tmp_path / f"rows-{place}.{ending}", rows)
+    pattern = str(tmp_path / f"rows-*.{ending}")
+    write_table(tmp_path / "whole.csv", frame)
+    read = open_table(tmp_path / "whole.csv").frame()
+    ssl = GPSSL(2, kernel=for_table(read), max_inducing=30, residual_tolerance=0.9, random_state=0)
+    fitted, expected = clone(ssl).fit(pattern), clone(ssl).fit(read)
+    np.testing.assert_allclose(fitted.transform(pattern), expected.transform(read), atol=1e-8)
+    np.testing.assert_allclose(fitted.transform(open_table(tmp_path / "whole.csv").rows()), expected.transform(read), atol=1e-8)
+    chosen = TableFiles(pattern, columns=["x", "amount"])
+    assert chosen.names == ["x", "amount"]
+
+
+def test_columns_that_are_no_numbers_need_a_kernel_for_tables(tmp_path: Path) -> None:
+    write_table(tmp_path / "table.csv", mixed_frame(100).drop(columns="x"))
+    with pytest.raises(ValueError, match=r"Column 'color' of .* holds text, not numbers: pass kernel=gpssl\.kernels\.for_table"):
+        GPSSL(2).fit(tmp_path / "table.csv")
+    with pytest.raises(ValueError, match=r"Column 'day' of .* holds dates, not numbers"):
+        GPSSL(2).fit(TableFiles(tmp_path / "table.csv", columns=["amount", "day"]))
+
+
+def test_files_whose_columns_hold_different_things_get_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("a,b\n" + "1,2\n3,4\n" * 10)
+    (tmp_path / "2.csv").write_text("a,b\n" + "1,red\n3,blue\n" * 10)
+    with pytest.raises(FileError, match=r"Column 'b' of .*2\.csv held numbers in the files before it, but not here \(such as 'red'\)"):
+        TableFiles(str(tmp_path / "*.csv"))

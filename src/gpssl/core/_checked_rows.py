@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, validate_data
 from .._validation import check_weights
 from ..data._arrays import as_object_rows
 from ..data._encoding import header_of
-from ..data._opening import is_lazy, open_rows
+from ..data._opening import is_lazy, is_path, open_rows
 from ..data._rows import Rows, SliceableRows
 from ..kernels._protocol import check_what_kernels_take, preparing_kernel, takes_missing_cells, takes_tables, takes_vectors
 from ..kernels.vectors import NeighborRBF
@@ -58,6 +58,8 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, sample_weight: Any = N
     """
     if not reset and sample_weight is None and isinstance(X, SliceableRows) and X.checked:
         return X
+    if (isinstance(X, Rows) or is_path(X)) and takes_tables(kernel):
+        X = open_rows(X).for_tables()
     if _comes_in_parts(X) and _reads_parts_of(kernel, X):
         return _check_lazy_rows(estimator, X, sample_weight, reset=reset, min_rows=min_rows)
     checked = check_rows_in_memory(estimator, X, kernel, reset=reset, min_rows=min_rows, sparse=True)

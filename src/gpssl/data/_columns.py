@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pyarrow import compute
 
 from ._column_facts import MOST_CATEGORIES, ColumnFacts, ColumnKind
 from ._encoding import MISSING_WORDS, encode_cell
-from ._errors import listed
+from ._errors import FileError, listed
 from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date
 from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of, with_points
 from ._store import SourcePart, Storage
@@ -279,3 +280,13 @@ class TablePart:
         """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""
         values = {column.name: column.written(self.source, typed=typed) for column in self.columns}
         return pd.DataFrame({name: pd.Series(cells).set_axis(self._index) for name, cells in values.items()})
+
+
+def check_kinds(columns: list[Column], path: Path, where: str = "when the model was trained") -> None:
+    """Raise FileError where a column holds something else than it held in other rows."""
+    for column in columns:
+        found = column.findings
+        differs = column.reading == "typed" and "date" in (column.kind, column.storage) and column.kind != column.storage
+        if differs or n_odd_cells(column) > found.n_values:
+            example = f" (such as {found.odd[:40]!r})" if found.odd is not None else ""
+            raise FileError(f"Column {column.name!r} of {path} held {column.kind}s {where}, but not here{example}.")

@@ -39,7 +39,9 @@ class DelimitedFile(TextColumns):
         self.unusable: dict[str, str] = {}
         self.index: list[str] = []
         self.separator, self.knows_types = reading.dialect.separator, False
-        self.notes = [*reading.dialect.notes, *notes, *reading.notes]
+        self.repeated = repeated_names(reading.dialect.names)
+        self.left_out = reading.left_out
+        self.notes = [*reading.dialect.notes, *notes, *([] if self.left_out is None else [self.left_out])]
 
     def _read(self) -> _Reading:
         """Read as the first bytes suggest, and again only where a byte further on tells another encoding."""
@@ -65,12 +67,12 @@ class _Reading:
     def __init__(self, path: Path, stream: ByteStream, dialect: Dialect) -> None:
         self.path, self.dialect = path, dialect
         self.text = ColumnStore()
-        self.notes: list[str] = []
+        self.left_out: str | None = None
         self._bad: list[tuple[int, str]] = []
         stream.wants_cp1252 = dialect.encoding == "cp1252"
         n_rows, last = 0, None
         try:
-            for batch in csv.open_csv(stream, *_options(dialect, self._leave_out)):
+            for batch in csv.open_csv(stream, *_options(dialect, self._leave_out)) if dialect.has_rows else ():
                 n_rows += batch.num_rows
                 if batch.num_rows:
                     self.text.append(batch)
@@ -109,7 +111,7 @@ class _Reading:
                 f"{n_bad:,} of {n_bad + n_rows:,} rows of {self.path} have more or fewer cells than there are names of columns; "
                 f"{what}. Mend these lines, or write the table with quotes around cells that have separators in them."
             )
-        self.notes.append(f"{n_bad:,} row(s) have too few or too many cells and were left out; {what}.")
+        self.left_out = f"{n_bad:,} row(s) have too few or too many cells and were left out; {what}."
 
 
 def _options(dialect: Dialect, leave_out: Any) -> tuple[Any, Any, Any]:
@@ -126,6 +128,11 @@ def _options(dialect: Dialect, leave_out: Any) -> tuple[Any, Any, Any]:
     parse = csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True, invalid_row_handler=leave_out)
     convert = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True)
     return read, parse, convert
+
+
+def repeated_names(raw: Sequence[str]) -> list[str]:
+    """Return the names that several columns have."""
+    return [name for name, count in Counter(raw).items() if name and count > 1]
 
 
 def unique_names(raw: Sequence[str]) -> tuple[list[str], set[str], list[str]]:

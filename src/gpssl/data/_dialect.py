@@ -50,6 +50,7 @@ class Dialect:
     """Before the line of names."""
     row_bytes: int
     """Of a typical row."""
+    has_rows: bool
     notes: tuple[str, ...]
 
 
@@ -115,12 +116,11 @@ def read_dialect(path: Path, stream: ByteStream, encoding: str | None = None) ->
     rows = layout.rows
     if not rows or not any(cell.strip() for cell in rows[0]):
         raise FileError(f"{path} begins with an empty line; its first line should hold the names of the columns.")
-    if len(rows) == 1 and len(stream.head) < HEAD_BYTES:
-        raise FileError(f"{path} has a line of names, but no rows.")
     names, note = _complete_names(rows)
     _check_names_are_no_numbers(names, path)
     notes = (*_notes(stream.compression, encoding, layout, path), *note)
-    return Dialect(encoding, layout.separator, tuple(names), layout.skipped_lines, len(text) // max(1, text.count("\n")), notes)
+    row_bytes, has_rows = len(text) // max(1, text.count("\n")), len(rows) > 1 or len(stream.head) == HEAD_BYTES
+    return Dialect(encoding, layout.separator, tuple(names), layout.skipped_lines, row_bytes, has_rows, notes)
 
 
 def _check_is_text(head: bytes, path: Path) -> None:

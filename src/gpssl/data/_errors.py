@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-class FileError(Exception):
+class FileError(ValueError):
     """A file cannot be read or written. The message is one sentence or two, and says what to do."""
 
 
@@ -28,7 +28,7 @@ def as_sentence(path: Path) -> Iterator[None]:
 
         if not isinstance(error, EOFError | OSError | pa.ArrowException | UnicodeError):
             raise
-        raise FileError(f"{path} cannot be read: {_reason(str(error))}") from error
+        raise FileError(f"{path} cannot be read as a table: {_reason(str(error))}") from error
 
 
 def _reason(message: str) -> str:

@@ -51,6 +51,7 @@ class JsonLinesFile(TextColumns):
         self.storage: dict[str, Storage] = {name: "text" for name, key in key_of.items() if key not in nested}
         self.unusable = {name: "holds lists or records, neither numbers, text nor dates" for name, key in key_of.items() if key in nested}
         self.index: list[str] = []
+        self.repeated: list[str] = []
         self.separator, self.knows_types = ";", False
 
 

@@ -264,6 +264,9 @@ def _smallest(hashes: Hashes) -> Hashes:
     return np.unique(hashes)[:SKETCH_SIZE]
 
 
+NO_FINDINGS = _of_values(np.empty(0), None, _no_shapes(), 0, 0)
+"""About a column without rows, or one that nobody has looked at."""
+
 Shapes = NDArray[np.int64]
 
 ENOUGH = 0.99

@@ -131,6 +131,10 @@ class Rows:
         other.sample_weight, other._sample = sample_weight, None
         return other
 
+    def for_tables(self) -> Rows:
+        """Return the same rows for a kernel that takes tables, with categories and missing cells."""
+        return self
+
     def parts(self) -> Iterator[Part]:
         """Yield all rows, in order, some at a time."""
         raise NotImplementedError

@@ -52,9 +52,21 @@ class TableSource(Protocol):
     """Between its cells; a semicolon where nothing is, so that commas may be decimal ones."""
     knows_types: bool
     """Whether text in it is meant as text, also where it looks like a number."""
+    repeated: list[str]
+    """Names that several columns of the file have."""
     notes: list[str]
-    identity: str
-    """The file, its size and its time of change."""
+    left_out: str | None
+    """The note about rows that could not be read."""
+
+    @property
+    def identity(self) -> str:
+        """The file, its size and its time of change."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that can be read."""
+        ...
 
     @property
     def text_bytes(self) -> int:
@@ -83,7 +95,7 @@ class ColumnStore:
         self._schemas: list[pa.Schema] = []
         self._in_memory: list[pa.Buffer] = []
         self._places: list[tuple[int, int]] = []
-        self._n_bytes = 0
+        self._n_bytes = self.n_rows = 0
         self._file: BinaryIO | None = None
         self._mapped: mmap.mmap | None = None
 
@@ -96,6 +108,7 @@ class ColumnStore:
         self._schemas.append(batch.schema)
         self._in_memory.append(packed)
         self._n_bytes += packed.size
+        self.n_rows += batch.num_rows
         if self._file is not None or self._n_bytes > STORE_BYTES:
             self._move_to_file()
 
@@ -139,6 +152,8 @@ class TextColumns:
     def __init__(self, text: ColumnStore, keys: Mapping[str, str]) -> None:
         self._text = text
         self._keys = keys
+        self.n_rows = text.n_rows
+        self.left_out: str | None = None
         self._values: dict[str, ColumnStore] = {}
 
     def parts(self, names: Sequence[str]) -> Iterator[SourcePart]:

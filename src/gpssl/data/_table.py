@@ -21,10 +21,10 @@ from ._columns import (
     Column,
     MissingLabels,
     TablePart,
+    check_kinds,
     header_of_columns,
     looks_like_id,
     missing_labels,
-    n_odd_cells,
     notes_on_reading,
     why_not,
 )
@@ -120,7 +120,7 @@ def open_table(
     target_kind
         Whether the target is classes or a number; by default its cells decide.
     """
-    source = _open_source(Path(path))
+    source = open_source(Path(path))
     named = [one for one in ignore if isinstance(one, str)]
     _check_names(source, keep, named, target, columns)
     patterns = [one for one in ignore if isinstance(one, re.Pattern)]
@@ -176,7 +176,7 @@ class FileTable:
             self._choose(keep)
         else:
             self.used = [fact.name for fact in wanted]
-            _check_kinds([self.column(name) for name in self.used], self.path)
+            check_kinds([self.column(name) for name in self.used], self.path)
         self.notes = [*source.notes, *notes_on_reading(list(self._columns.values()))]
 
     def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
@@ -355,7 +355,8 @@ def _row_hashes(first: int, n_rows: int, seed: int) -> NDArray[np.uint64]:
     return mixed_bits(mixed_bits(np.arange(first, first + n_rows, dtype=np.uint64) + np.uint64(1)) ^ start)
 
 
-def _open_source(path: Path) -> TableSource:
+def open_source(path: Path) -> TableSource:
+    """Open a file by the ending of its name. A file of text is read to its end."""
     if path.is_dir():
         raise FileError(f"{path} is a folder: name a file.")
     if not path.exists():
@@ -402,13 +403,3 @@ def _check_names(
     missing = [fact.name for fact in columns or () if fact.name not in source.storage]
     if missing:
         raise FileError(f"{source.path} lacks {len(missing):,} column(s) that the model was trained on: {listed(missing)}.")
-
-
-def _check_kinds(columns: list[Column], path: Path) -> None:
-    """A sentence where a column holds something else than the model was trained on."""
-    for column in columns:
-        found = column.findings
-        differs = column.reading == "typed" and "date" in (column.kind, column.storage) and column.kind != column.storage
-        if differs or n_odd_cells(column) > found.n_values:
-            example = f" (such as {found.odd[:40]!r})" if found.odd is not None else ""
-            raise FileError(f"Column {column.name!r} of {path} held {column.kind}s when the model was trained, but not here{example}.")

@@ -1,42 +1,44 @@
-"""Rows of Parquet and CSV files, read with pyarrow a part at a time."""
+"""Rows of one or several files with the same columns, for a fit that reads them part by part."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from copy import copy
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._columns import Column, check_kinds, header_of_columns
+from ._profile import NO_FINDINGS, kind_of, settle_readings
 from ._rows import Array, Part, Rows, check_part, rows_of_a_part
+from ._store import SourcePart, TableSource
+from ._table import open_source
+from ._typed import TypedFile
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-PARQUET = (".parquet", ".pq")
-TSV = (".tsv", ".tsv.gz", ".tsv.bz2")
-CSV = (".csv", ".csv.gz", ".csv.bz2", *TSV)
-CSV_BLOCK_BYTES = 4 * 2**20
-READ_BUFFER_BYTES = 2**20
+SEVERAL = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.bz2", ".tsv.bz2", ".csv.zst", ".tsv.zst")
+"""Endings of names that make a list of texts a list of files, and a file in a folder one of the table."""
 
 
 class TableFiles(Rows):
-    """The rows of one or several Parquet or CSV files with the same columns, in the order of the files' names.
+    """The rows of one or several files with the same columns, in the order of the files' names.
+
+    Each file is understood as `open_table` does it: dialect, words for missing cells, numbers, truth values, dates and categories. All
+    columns are rows' content, also those that `open_table` would leave out as IDs. Text is read once, Parquet and Arrow files in each pass.
 
     Parameters
     ----------
     path
-        A file (.parquet, .pq, .csv, .tsv, compressed or not), a folder of such files, a pattern like "rows/part-*.parquet", or a list of
-        files.
+        A file that `open_table` reads, a folder of CSV, TSV and Parquet files, a pattern like "rows/part-*.parquet", or a list of files.
     columns
-        The columns to read, by default all. They must hold numbers.
+        The columns to read, by default all. Unless the kernel is one for tables (`gpssl.kernels.for_table`), they must hold numbers.
     sample_weight
         One for each row, in the order of the rows.
 
@@ -54,139 +56,124 @@ class TableFiles(Rows):
     ) -> None:
         super().__init__(sample_weight)
         self.files = _find_files(path)
-        self.columns = None if columns is None else list(columns)
-        if self.columns is not None:
-            _check_choice(self.columns)
-        schemas = self._schemas()
-        self.names = list(schemas[0].names)
+        if columns is not None:
+            _check_choice(columns)
+        self._sources: list[TableSource] = [open_source(file) for file in self.files]
+        self.names = self._common_names(None if columns is None else list(columns))
         self.n_columns = len(self.names)
-        self._dtype = _common_dtype(schemas)
-        self.n_rows = self._count_rows()
+        self.n_rows = sum(source.n_rows for source in self._sources)
+        self._columns = self._columns_of_each()
+        self._dtype = _common_dtype(self._sources, self.names)
+        for note in (source.left_out for source in self._sources):
+            if note:
+                warnings.warn(note, UserWarning, stacklevel=3)
 
     @property
     def identity(self) -> str:
-        """The files with size and time of change, the columns, and how the rows are cut."""
-        states = [(file.resolve(), os.stat(file)) for file in self.files]
-        files = [f"{file} {state.st_size} {state.st_mtime_ns}" for file, state in states]
-        return "\n".join([*files, *(self.names or []), str(CSV_BLOCK_BYTES)])
+        """The files with size and time of change, and how their columns are read."""
+        columns = [f"{column.name} {column.kind} {column.reading}" for each in self._columns for column in each]
+        return "\n".join([*(source.identity for source in self._sources), *columns])
+
+    def for_tables(self) -> TableFiles:
+        """Return the same rows with codes for categories and NaN for missing cells, which are not refused."""
+        other = copy(self)
+        other.are_encoded, other._sample, other._dtype = True, None, np.float64
+        other.header = header_of_columns(self._columns[0])
+        return other
 
     def parts(self) -> Iterator[Part]:
-        """The batches of each file, as arrays."""
-        first = 0
-        for file in self.files:
-            for batch in filter(len, self._batches(file)):
-                rows = check_part(self._array(batch), file.name, first, self.names)
-                yield Part(rows, self.weight_of(first, len(rows)))
-                first += len(rows)
+        """Iterate over parts of each file, cut to a size that suits the memory."""
+        if not self.are_encoded:
+            self._check_numbers()
+        size, first = rows_of_a_part(self.n_columns), 0
+        for file, source, columns in zip(self.files, self._sources, self._columns, strict=True):
+            for part in source.parts(self.names or []):
+                array = self._array(part, columns)
+                for start in range(0, len(array), size):
+                    rows = array[start : start + size]
+                    rows = rows if self.are_encoded else check_part(rows, file.name, first, self.names)
+                    yield Part(rows, self.weight_of(first, len(rows)))
+                    first += len(rows)
         self.check_weights_are_as_many(first)
 
-    def _schemas(self) -> list[pa.Schema]:
-        """Names and types of the columns to read from each file: numbers everywhere, and the same names."""
-        schemas = [self._file_schema(file) for file in self.files]
-        for file, schema in zip(self.files, schemas, strict=True):
-            if schema.names != schemas[0].names:
-                raise ValueError(f"{file} has other columns than {self.files[0]}: {_difference(schema.names, schemas[0].names)}.")
-            _check_numbers(schema, file)
-        return schemas
-
-    def _file_schema(self, file: Path) -> pa.Schema:
-        if _is_parquet(file):
-            schema = _without_index(_open_parquet(file).schema_arrow, keep=self.columns or [])
-        else:
-            with _open_csv(file) as reader:
-                schema = reader.schema
-        _check_names(schema.names, file)
-        missing = [name for name in self.columns or [] if name not in schema.names]
-        if missing:
-            raise ValueError(f"{file} has no column {missing[0]!r}; it has {', '.join(schema.names)}.")
-        return schema if self.columns is None else _arrow().schema([schema.field(name) for name in self.columns])
-
-    def _count_rows(self) -> int | None:
-        """Parquet files say how many rows they have."""
-        if not all(_is_parquet(file) for file in self.files):
-            return None
-        return sum(_open_parquet(file).metadata.num_rows for file in self.files)
-
-    def _batches(self, file: Path) -> Iterator[pa.RecordBatch]:
-        size = rows_of_a_part(self.n_columns)
-        if _is_parquet(file):
-            # Threads would decode whole row groups ahead, which may be the whole file.
-            with _as_sentence(file):
-                yield from _open_parquet(file).iter_batches(size, columns=self.names, use_threads=False)
-            return
-        with _open_csv(file, self.names) as reader, _as_sentence(file):
-            for batch in reader:
-                for start in range(0, batch.num_rows, size):
-                    yield batch.slice(start, size)
-
-    def _array(self, batch: pa.RecordBatch) -> NDArray[Any]:
-        """Columns beside each other; missing values are NaN."""
-        out = np.empty((batch.num_rows, self.n_columns), dtype=self._dtype)
-        for j, name in enumerate(self.names or []):
-            out[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
+    def _array(self, part: SourcePart, columns: Sequence[Column]) -> NDArray[Any]:
+        """Put the columns beside each other; missing values are NaN."""
+        out = np.empty((part.cells.num_rows, self.n_columns), dtype=self._dtype)
+        for place, column in enumerate(columns):
+            out[:, place] = column.encoded(part)
         return out
 
+    def _common_names(self, chosen: list[str] | None) -> list[str]:
+        """Return the names of the columns to read, which all files must have."""
+        names = [_names_of(source, chosen) for source in self._sources]
+        for file, others in zip(self.files, names, strict=True):
+            if others != names[0]:
+                raise ValueError(f"{file} has other columns than {self.files[0]}: {_difference(others, names[0])}.")
+        return names[0]
 
-def _arrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError('Reading files needs pyarrow: pip install "gpssl[dask]", or pip install pyarrow.') from error
-    return pyarrow
+    def _columns_of_each(self) -> list[list[Column]]:
+        """Return how to read the columns of each file: the first file with rows says what they hold."""
+        filled = next((source for source in self._sources if source.n_rows), self._sources[0])
+        first = _columns_of(filled, self.names or [], {})
+        kinds = {column.name: column.kind for column in first}
+        return [first if source is filled else _columns_of(source, self.names or [], kinds) for source in self._sources]
 
-
-@contextmanager
-def _as_sentence(file: Path) -> Iterator[None]:
-    """Arrow's errors, with the name of the file."""
-    try:
-        yield
-    except (FileNotFoundError, PermissionError):
-        raise  # they say it themselves
-    except (_arrow().ArrowInvalid, OSError) as error:
-        raise ValueError(f"{file} cannot be read as a table of numbers: {error}") from error
-
-
-def _open_parquet(file: Path) -> Any:
-    with _as_sentence(file):
-        from pyarrow.parquet import ParquetFile
-
-        return ParquetFile(file, buffer_size=READ_BUFFER_BYTES, pre_buffer=False)
-
-
-def _open_csv(file: Path, numbers: Sequence[str] | None = None) -> Any:
-    """A reader of blocks. With `numbers`, only these columns, as floating-point numbers: a column may begin with whole ones."""
-    arrow = _arrow()
-    from pyarrow import csv
-
-    convert = csv.ConvertOptions()
-    if numbers is not None:
-        convert = csv.ConvertOptions(include_columns=list(numbers), column_types=dict.fromkeys(numbers, arrow.float64()))
-    with _as_sentence(file):
-        return csv.open_csv(
-            file,
-            read_options=csv.ReadOptions(block_size=CSV_BLOCK_BYTES, use_threads=False),
-            parse_options=csv.ParseOptions(delimiter="\t" if file.name.lower().endswith(TSV) else ","),
-            convert_options=convert,
-        )
+    def _check_numbers(self) -> None:
+        """Raise ValueError for a column of text or dates, which kernels for vectors cannot compare."""
+        for file, columns in zip(self.files, self._columns, strict=True):
+            for column in columns:
+                if column.kind in ("category", "date"):
+                    raise ValueError(
+                        f"Column {column.name!r} of {file} holds {'text' if column.kind == 'category' else 'dates'}, not numbers: pass "
+                        "kernel=gpssl.kernels.for_table(frame), with a data frame of some of the rows, or name the columns to use: "
+                        "gpssl.data.TableFiles(path, columns=[...])."
+                    )
 
 
-def _is_parquet(file: Path) -> bool:
-    return file.name.lower().endswith(PARQUET)
+def _columns_of(source: TableSource, names: Sequence[str], kinds: dict[str, Any]) -> list[Column]:
+    """Return how to read these columns, as the kinds that are wanted. Only cells of text have to be looked at for that."""
+    text = {name: kinds.get(name) for name in names if source.storage[name] in ("text", "category")}
+    readings, findings = settle_readings(source, text) if text and source.n_rows else ({}, {})
+    columns = []
+    for name in names:
+        reading = readings.get(name, "typed")
+        kind = kinds.get(name) or kind_of(reading, source.storage[name])
+        columns.append(Column(name, kind, source.storage[name], source.knows_types, reading, findings.get(name, NO_FINDINGS)))
+    if kinds and source.n_rows:
+        check_kinds(columns, source.path, "in the files before it")
+    codes = [column for column in columns if column.kind == "category"]
+    if codes:
+        parts = source.parts([column.name for column in codes])
+        source.keep_values([column.name for column in codes], ({one.name: one.encoded(part) for one in codes} for part in parts))
+    return columns
+
+
+def _names_of(source: TableSource, chosen: list[str] | None) -> list[str]:
+    """Return the names of the columns to read; raise ValueError for names that cannot be told apart."""
+    if source.unnamed and chosen is None:
+        raise ValueError(f"{source.path} has a column without a name; is it an index? Write it without (index=False), or give it a name.")
+    if source.repeated:
+        raise ValueError(f"{source.path} has more than one column named {source.repeated[0]!r}: rename one of them.")
+    missing = [name for name in chosen or [] if name not in source.names]
+    if missing:
+        raise ValueError(f"{source.path} has no column {missing[0]!r}; it has {', '.join(source.names)}.")
+    # The index of a data frame, which pandas and Dask write as columns, is read if it is asked for.
+    names = [name for name in source.names if name not in source.index] if chosen is None else chosen
+    for name in names:
+        if name in source.unusable:
+            raise ValueError(f"Column {name!r} of {source.path} {source.unusable[name]}: name the columns to use.")
+    return names
+
+
+def is_file_name(text: str) -> bool:
+    """Tell by its ending whether a text in a list is the name of a file."""
+    return text.lower().endswith(SEVERAL)
 
 
 def _find_files(path: Any) -> list[Path]:
-    """The files that are meant, or a sentence."""
+    """Return the files that are meant."""
     paths = list(path) if isinstance(path, list | tuple) else [path]
-    files = [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
-    unknown = [file for file in files if not file.name.lower().endswith((*PARQUET, *CSV))]
-    if unknown:
-        raise ValueError(f"{unknown[0]} is neither a Parquet nor a CSV file by its name; known are {', '.join((*PARQUET, *CSV))}.")
-    return files
-
-
-def is_file_name(name: str) -> bool:
-    """Tell by the ending whether a file holds a table."""
-    return name.lower().endswith((*PARQUET, *CSV))
+    return [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
 
 
 def _expand(path: str) -> list[Path]:
@@ -213,16 +200,14 @@ def _in_natural_order(file: Path) -> list[tuple[int, str]]:
     return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
 
 
-def _common_dtype(schemas: Sequence[pa.Schema]) -> type[np.floating[Any]]:
-    """That of an array of all columns, if it is single or double precision, and double otherwise: as scikit-learn has it."""
-    kinds = [np.dtype(kind.to_pandas_dtype()) for schema in schemas for kind in schema.types if str(kind) != "null"]
-    return np.float32 if kinds and np.result_type(*kinds) == np.float32 else np.float64
-
-
-def _without_index(schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
-    """Without the columns that pandas and Dask write for a data frame's index, unless they are asked for."""
-    index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
-    return _arrow().schema([field for field in schema if field.name not in index or field.name in keep])
+def _common_dtype(sources: Sequence[TableSource], names: Sequence[str]) -> type[np.floating[Any]]:
+    """Return the type of an array of all columns, if it is single or double precision, and double otherwise, as scikit-learn does."""
+    kinds: list[np.dtype[Any]] = []
+    for source in sources:
+        if not isinstance(source, TypedFile):
+            return np.float64
+        kinds += [np.dtype(source.schema.types[source.names.index(name)].to_pandas_dtype()) for name in names]
+    return np.float32 if all(kind.kind in "fiub" for kind in kinds) and np.result_type(*kinds) == np.float32 else np.float64
 
 
 def _check_choice(columns: Sequence[str]) -> None:
@@ -236,32 +221,3 @@ def _check_choice(columns: Sequence[str]) -> None:
 def _difference(names: Sequence[str], others: Sequence[str]) -> str:
     different = [f"{one!r} instead of {other!r}" for one, other in zip(names, others, strict=False) if one != other]
     return different[0] if different else f"{len(names)} instead of {len(others)}"
-
-
-def _check_names(names: Sequence[str], file: Path) -> None:
-    if "" in names:
-        raise ValueError(f"{file} has a column without a name; is it an index? Write it without (index=False), or give it a name.")
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"{file} has more than one column named {repeated[0]!r}: rename one of them.")
-    if not _is_parquet(file) and all(_is_number(name) for name in names):
-        raise ValueError(f"The first line of {file} holds numbers ({', '.join(names[:3])}), not names of columns. Give it a line of names.")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _check_numbers(schema: pa.Schema, file: Path) -> None:
-    types = _arrow().types
-    for field in schema:
-        kind = field.type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)):
-            raise ValueError(
-                f"Column {field.name!r} of {file} holds {kind}, not numbers. Encode it (for example with OneHotEncoder), or name the "
-                "columns to use: gpssl.data.TableFiles(path, columns=[...]). CSV files have commas between columns, TSV files tabs."
-            )

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import compute, types
 from pyarrow.parquet import ParquetFile
 
-from ._delimited import unique_names
+from ._delimited import repeated_names, unique_names
 from ._errors import FileError, as_sentence
 from ._readings import without_missing_words
 from ._store import Array, SourcePart, Storage, file_identity
@@ -28,8 +28,7 @@ class TypedFile:
     def __init__(self, path: Path, *, is_parquet: bool) -> None:
         self.path, self.is_parquet = path, is_parquet
         with as_sentence(path):
-            schema = self._schema()
-            self.identity = file_identity(path)
+            schema = self.schema = self._schema()
         self.names, self.unnamed, self.notes = unique_names(schema.names)
         self._places = {name: place for place, name in enumerate(self.names)}
         self._are_unique = self.names == list(schema.names)
@@ -44,6 +43,22 @@ class TypedFile:
         index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
         self.index = [name for name in index if name in self._places]
         self.separator, self.knows_types = ";", True
+        self.repeated = repeated_names(schema.names)
+        self.left_out: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """The file, its size and its time of change, as it is now: the file is read in each pass."""
+        return file_identity(self.path)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Rows of the file, when they were first counted."""
+        with as_sentence(self.path):
+            if self.is_parquet:
+                with ParquetFile(self.path) as file:
+                    return int(file.metadata.num_rows)
+            return sum(batch.num_rows for batch in self._raw_batches(self.names[:1], PART_ROWS[1]))
 
     @cached_property
     def text_bytes(self) -> int:
