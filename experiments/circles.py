@@ -40,14 +40,18 @@ PICTURED = ("GPSSL-mean", "GPSSL-full", "kernel PCA", "VICReg", "GP prior")
 CLASSES = np.array([0, 1])
 
 
+def load(_data: str) -> None:
+    """Do nothing: circles are drawn, not read."""
+
+
 def tasks(plan: Plan) -> list[Task]:
-    """All methods on all samples but two: with two columns PCA changes nothing, and wide networks are for wide tables."""
+    """Return all methods on all samples but two: with two columns PCA changes nothing, and wide networks are for wide tables."""
     plan.choose(("circles",), quick=("circles",))
     return [Task("circles", split, method) for split in range(plan.splits) for method in METHODS if method not in ("PCA", "VICReg-wide")]
 
 
 def sample(number: int, plan: Plan) -> Split:
-    """One sample of the circles."""
+    """Draw one sample of the circles."""
     seed = split_seed(plan.seed, number)
     unlabeled, _ = quadrant_circles(seed=seed)
     validation = Labeled.of(*quadrant_circles(VALIDATION_ROWS, seed=seed + 1))
@@ -75,7 +79,7 @@ def run(task: Task, plan: Plan) -> Record:
 
 
 def report(records: Sequence[Record]) -> dict[str, str]:
-    """Scores, tests and ranks."""
+    """Return scores, tests and ranks."""
     scores = Scores(records)
     return {
         "circles": scores_table(scores, "circles", {}),
@@ -86,7 +90,7 @@ def report(records: Sequence[Record]) -> dict[str, str]:
 
 
 def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
-    """The figures of sections 3.2 and 3.3.1 on the first sample; the risk–coverage curve is the average over samples."""
+    """Draw the figures of sections 3.2 and 3.3.1 on the first sample; the risk–coverage curve is the average over samples."""
     split = sample(0, plan)
     learned = {method: _learn(method, split, plan).estimator for method in PICTURED}
     pictures = {"circles_data": _data(split)}
@@ -102,14 +106,14 @@ def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
 
 
 def _data(split: Split) -> Axes:
-    """The rows that train the representation, and the labeled rows and test rows of the task."""
+    """Draw the rows that train the representation, and the labeled rows and test rows."""
     _, circle = quadrant_circles(seed=split.seed)
     panels = {"unlabeled rows": (split.unlabeled, circle), "labeled rows": split.labeled[1:3], "test rows": split.test[1:3]}
     return plot_classes(panels)[0]
 
 
 def _maps(name: str, representation: Any, X: Array) -> dict[str, Axes]:
-    """Each dimension over the plane, its standard deviation where there is one, and the distance to the representation of the origin."""
+    """Draw each dimension over the plane, its standard deviation where there is one, and the distance to the origin's representation."""
     grid = Grid.between((-HALF_WIDTH, -HALF_WIDTH), (HALF_WIDTH, HALF_WIDTH))
     mean = np.asarray(representation.transform(grid.points))
     dimensions = [f"dimension {j + 1}" for j in range(mean.shape[1])]

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from gpssl.comparison import split_seed
-from gpssl.datasets import load_breast_cancer
+from gpssl.datasets import Table, load_breast_cancer
 from gpssl.downstream import BayesianLogisticRegression
 from gpssl.evaluation import predict_or_abstain, risk_controlled_threshold
 
@@ -29,15 +29,20 @@ N_ROWS, N_LABELED, N_CALIBRATION = 219, 60, 200
 MAX_RISK, CONFIDENCE = 0.05, 0.95
 
 
+def load(_data: str) -> Table:
+    """Return the rows of breast cancer."""
+    return load_breast_cancer()
+
+
 def tasks(plan: Plan) -> list[Task]:
-    """All methods on all splits."""
+    """Return all methods on all splits."""
     return [Task(data, split, method) for data in plan.choose((DATA,), (DATA,)) for split in range(plan.splits) for method in METHODS]
 
 
 def run(task: Task, plan: Plan) -> Record:
     """Train, find a threshold, predict or abstain. All methods have their defaults."""
     seed = split_seed(plan.seed, task.split)
-    source = load_breast_cancer()
+    source = load(task.data)
     rows, calibration, test = np.split(np.random.default_rng(seed).permutation(len(source.y)), np.cumsum([N_ROWS, N_CALIBRATION]))
     X, y = StandardScaler().fit(source.X[rows]).transform(source.X), source.y
     labeled = rows[:N_LABELED]
@@ -54,7 +59,7 @@ def run(task: Task, plan: Plan) -> Record:
 
 
 def report(records: Sequence[Record]) -> dict[str, str]:
-    """Means over splits, and in how many the promise did not hold or could not be given."""
+    """Return means over splits, and in how many splits the promise did not hold or could not be given."""
     rows = []
     for method in dict.fromkeys(record["method"] for record in records):
         scores = [record["scores"] for record in records if record["method"] == method]
@@ -66,5 +71,5 @@ def report(records: Sequence[Record]) -> dict[str, str]:
 
 
 def draw(_records: Sequence[Record], _plan: Plan, _folder: Path) -> list[Path]:
-    """No pictures."""
+    """Draw nothing."""
     return []

@@ -17,7 +17,7 @@ from .tables import table
 
 
 def lines_of(records: Iterable[Record], score: str = "accuracy") -> dict[str, list[Line]]:
-    """Data set → one line for each method, in the order of the records."""
+    """Return for each data set one line per method, in the order of the records."""
     values: dict[tuple[str, str], list[Mapping[str, float]]] = {}
     for record in records:
         values.setdefault((record["data"], record["method"]), []).append(record[score])
@@ -30,7 +30,7 @@ def lines_of(records: Iterable[Record], score: str = "accuracy") -> dict[str, li
 
 
 def lines_table(lines: Sequence[Line]) -> str:
-    """Methods in rows, numbers of labels in columns; mean and standard error. Empty where a method needs more labels."""
+    """Return a table of means and standard errors: methods in rows, numbers of labels in columns. Cells without a value are empty."""
     counts = sorted({x for line in lines for x in line.x})
     rows = []
     for line in lines:
@@ -40,12 +40,12 @@ def lines_table(lines: Sequence[Line]) -> str:
 
 
 def draw_lines(lines: Mapping[str, Sequence[Line]], name: str, folder: Path, *, ylabel: str = "accuracy") -> list[Path]:
-    """One panel for each data set."""
+    """Draw one panel for each data set."""
     return save({name: plot_lines(lines, xlabel="labels", ylabel=ylabel)[0]}, folder)
 
 
 def picture(name: str, text: str) -> str:
-    """The picture that `draw_lines` saves, in Markdown; documents have their pictures in a folder beside them."""
+    """Return Markdown for the picture that `draw_lines` saves; documents have their pictures in a folder beside them."""
     return f"![{text}](figures/{name}.png)"
 
 
@@ -69,7 +69,7 @@ class Line(NamedTuple):
 
 
 def save(pictures: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Each picture as NAME.png."""
+    """Save each picture as NAME.png."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.png" for name in pictures]
     for path, axes in zip(paths, pictures.values(), strict=True):
@@ -78,7 +78,7 @@ def save(pictures: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def average_curve(records: Sequence[Record]) -> RiskCoverageCurve:
-    """The risk at each coverage, averaged over splits."""
+    """Return the risk at each coverage, averaged over splits."""
     coverage = np.arange(1, CURVE_POINTS + 1) / CURVE_POINTS
     risks, thresholds = [], []
     for record in records:
@@ -91,7 +91,7 @@ def average_curve(records: Sequence[Record]) -> RiskCoverageCurve:
 
 
 def plot_classes(panels: Mapping[str, tuple[Array, NDArray[Any]]], wrong: Mapping[str, NDArray[np.bool_]] | None = None) -> NDArray[Any]:
-    """Rows in the plane, by name of the panel, colored by class; rows without a label are gray, wrong predictions ringed. Axes [panels]"""
+    """Plot rows in the plane, colored by class; rows without a label are gray, wrong predictions ringed. Axes [panels]"""
     axes = _panels(len(panels))
     names = sorted({str(label) for _, y in panels.values() for label in y if label is not None})
     for ax, (title, (X, y)) in zip(axes, panels.items(), strict=False):
@@ -109,7 +109,7 @@ def plot_classes(panels: Mapping[str, tuple[Array, NDArray[Any]]], wrong: Mappin
 
 
 def plot_lines(panels: Mapping[str, Sequence[Line]], *, xlabel: str, ylabel: str) -> NDArray[Any]:
-    """Lines with bands of one standard error over a logarithmic axis, a panel for each data set. Axes [panels]"""
+    """Plot lines with bands of one standard error over a logarithmic axis, a panel for each data set. Axes [panels]"""
     axes = _panels(len(panels))
     names = list(dict.fromkeys(line.name for lines in panels.values() for line in lines))
     for ax, (title, lines) in zip(axes, panels.items(), strict=False):
@@ -127,7 +127,7 @@ def plot_lines(panels: Mapping[str, Sequence[Line]], *, xlabel: str, ylabel: str
 
 
 def _panels(n_panels: int) -> NDArray[Any]:
-    """Axes of a new figure, a few in a row; those that are left over are hidden. [panels]"""
+    """Return the axes of a new figure, a few in a row; those that are left over are hidden. [panels]"""
     n_columns = min(n_panels, PANELS_IN_A_ROW)
     n_rows = -(-n_panels // n_columns)
     width = PANEL * max(n_columns, LEGEND_WIDTH)
@@ -138,7 +138,7 @@ def _panels(n_panels: int) -> NDArray[Any]:
 
 
 def _shared_legend(axes: NDArray[Any]) -> None:
-    """One for all panels, below them: each name once, in as many columns as fit."""
+    """Draw one legend for all panels, below them: each name once, in as many columns as fit."""
     figure = axes[0].figure
     entries = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
     width, height = figure.get_size_inches()

@@ -53,7 +53,7 @@ WEISFEILER_LEHMAN = WeisfeilerLehmanKernel(3)
 
 
 def on_numbers(transformer: Callable[[], Any], classifier: Callable[[], Any]) -> Method:
-    """A classifier after steps that are fitted to the unlabeled rows."""
+    """Return a classifier after steps that are fitted to the unlabeled rows."""
 
     def build(rows: Any, _budget: Budget) -> Any:
         return make_pipeline(FrozenEstimator(transformer().fit(rows)), classifier())
@@ -67,12 +67,12 @@ def with_kernel(
     transformer: Callable[[], Any] | None = None,
     variants: Sequence[str] = (FULL, MEAN, PRIOR),
 ) -> dict[str, Method]:
-    """GPSSL, its mean and its prior with the kernel for these rows, after steps that are fitted to the unlabeled rows."""
+    """Return GPSSL, its mean and its prior with the kernel for these rows, after steps that are fitted to the unlabeled rows."""
     return {f"{variant}, {name}": partial(_with_kernel, variant, kernel, transformer) for variant in variants}
 
 
 def with_neighbors(name: str, kernel: Callable[[Any], Kernel], transformer: Callable[[], Any] | None = None) -> dict[str, Method]:
-    """GPSSL and its prior with diffusion among the neighbors that a kernel finds."""
+    """Return GPSSL and its prior with diffusion among the neighbors that a kernel finds."""
     return with_kernel(f"{name}, neighbors", partial(_among_neighbors, kernel), transformer, (FULL, PRIOR))
 
 
@@ -89,7 +89,7 @@ def _with_kernel(variant: str, kernel: Callable[[Any], Kernel], transformer: Cal
 
 
 def always(kernel: Kernel) -> Callable[[Any], Kernel]:
-    """A kernel with fixed settings, whatever the rows."""
+    """Return a kernel with fixed settings, whatever the rows."""
     return lambda _rows: clone(kernel)
 
 
@@ -98,7 +98,7 @@ def _logistic(**settings: Any) -> Callable[[], LogisticRegression]:
 
 
 def _small_leaves() -> HistGradientBoostingClassifier:
-    """Of at least five rows: the default of twenty leaves hardly a split to fifty labels."""
+    """Return gradient boosting with leaves of at least five rows: the default of twenty allows hardly a split of fifty labels."""
     return HistGradientBoostingClassifier(min_samples_leaf=5)
 
 
@@ -129,7 +129,7 @@ class KernelMachine(ClassifierMixin, KernelEstimator):
 
 
 def split_letters(sequences: Any) -> NDArray[np.str_]:
-    """A column for each position. [n, length]"""
+    """Return a column for each position of the sequences. [n, length]"""
     return np.array([list(sequence) for sequence in sequences])
 
 
@@ -142,7 +142,7 @@ def _letters_one_hot() -> Any:
 
 
 def _standardized() -> Any:
-    """Missing cells become means."""
+    """Return steps that standardize columns; missing cells become means."""
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
 
 

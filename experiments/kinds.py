@@ -94,12 +94,12 @@ QUICK_DATA = ("wine_thinned_30",)
 
 @cache
 def load(data: str) -> Examples | Table:
-    """The rows of a data set, read once in each process: some take seconds."""
+    """Load the rows of a data set, once in each process: some take seconds."""
     return KINDS[data].load()
 
 
 def tasks(plan: Plan) -> list[Task]:
-    """All methods on all splits of all data sets."""
+    """Return all methods on all splits of all data sets."""
     data = plan.choose(tuple(KINDS), quick=QUICK_DATA)
     return [Task(name, split, method) for split in range(plan.splits) for name in data for method in KINDS[name].methods]
 
@@ -129,7 +129,7 @@ def _count(size: float, n_rows: int) -> int:
 
 
 def run(task: Task, plan: Plan) -> Record:
-    """The representation once, and a classifier for each number of labels."""
+    """Fit the representation once, and train a classifier for each number of labels."""
     kind, seed = KINDS[task.data], split_seed(plan.seed, task.split)
     split = sample(kind, load(task.data), seed)
     classifier = kind.methods[task.method](split.train, budget_of(plan, seed))
@@ -144,7 +144,7 @@ def run(task: Task, plan: Plan) -> Record:
 
 
 def _scores(model: Any, split: Sample, names: Sequence[str]) -> dict[str, float]:
-    """Of predictions at the test rows; probabilities only where they are asked for: support vector machines have none."""
+    """Score predictions at the test rows. Probabilities are computed only where needed: support vector machines have none."""
     scores = {}
     if "ROC AUC" in names:
         classes = np.unique(np.concatenate([split.train_y, split.test_y]))
@@ -160,7 +160,7 @@ def _scores(model: Any, split: Sample, names: Sequence[str]) -> dict[str, float]
 
 
 def report(records: Sequence[Record]) -> dict[str, str]:
-    """For each data set, mean and standard error of its scores by method and number of labels; and a picture for each group."""
+    """Return mean and standard error of the scores of each data set, by method and number of labels; and a picture for each group."""
     blocks = {}
     for data in dict.fromkeys(record["data"] for record in records):
         for score in KINDS[data].scores:
@@ -172,7 +172,7 @@ def report(records: Sequence[Record]) -> dict[str, str]:
 
 
 def draw(records: Sequence[Record], _plan: Plan, folder: Path) -> list[Path]:
-    """A picture for each group, with a panel for each data set. Means of GPSSL are left to the tables: there are many lines."""
+    """Draw a picture for each group, with a panel for each data set. Means of GPSSL are left to the tables: there are many lines."""
     paths = []
     for group, mine in _groups(records).items():
         lines = lines_of(record for record in mine if not record["method"].startswith("GPSSL-mean"))

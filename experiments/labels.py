@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from gpssl.comparison import split_seed
+from gpssl.datasets import Table
 from gpssl.downstream import BayesianLogisticRegression
 from gpssl.evaluation import probabilities_of
 
@@ -29,15 +30,20 @@ N_LABELS = (2, 5, 10, 20, 50, 100, 200)
 METHODS = ("columns", "PCA", "kernel PCA", "GPSSL-mean", "GPSSL-full", WARM, "GP prior", "supervised GP")
 
 
+def load(data: str) -> Table:
+    """Return the rows of a table."""
+    return load_classification(data)
+
+
 def tasks(plan: Plan) -> list[Task]:
-    """All methods on all splits of all tables."""
+    """Return all methods on all splits of all tables."""
     data = plan.choose(CLASSIFICATION_TABLES, quick=("breast_cancer",))
     return [Task(name, split, method) for split in range(plan.splits) for name in data for method in METHODS]
 
 
 def run(task: Task, plan: Plan) -> Record:
-    """The representation once, and a head for each number of labels."""
-    split = pool_table(load_classification(task.data), split_seed(plan.seed, task.split))
+    """Fit the representation once, and train a head for each number of labels."""
+    split = pool_table(load(task.data), split_seed(plan.seed, task.split))
     X, y = split.labeled.rows, split.labeled.y
     classes = np.unique(np.concatenate([y, split.test.y]))
     temperature: float | Literal["auto"] = 1.0 if task.method == WARM else "auto"
@@ -54,10 +60,10 @@ def run(task: Task, plan: Plan) -> Record:
 
 
 def report(records: Sequence[Record]) -> dict[str, str]:
-    """For each table, mean accuracy and standard error by method and number of labels."""
+    """Return for each table the mean accuracy and its standard error, by method and number of labels."""
     return {f"labels {data}": lines_table(lines) for data, lines in lines_of(records).items()}
 
 
 def draw(records: Sequence[Record], _plan: Plan, folder: Path) -> list[Path]:
-    """One panel for each table."""
+    """Draw one panel for each table."""
     return draw_lines(lines_of(records), "labels", folder)

@@ -21,7 +21,7 @@ class Task(NamedTuple):
 
 
 def task_of(record: Mapping[str, Any]) -> Task:
-    """What a record is of."""
+    """Return the task that a record is of."""
     return Task(record["data"], record["split"], record["method"])
 
 
@@ -34,7 +34,7 @@ class Ledger:
     """What a record must have been made with to count: seed, quick or not, versions."""
 
     def records(self) -> list[Record]:
-        """All finished tasks of this protocol, each once. A line that a killed run did not finish is none."""
+        """Return all finished tasks of this protocol, each once. A line that a killed run did not finish is left out."""
         if not self.path.exists():
             return []
         parsed = [_parse(line) for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n")]
@@ -53,12 +53,12 @@ class Ledger:
 
 
 def as_line(record: Record) -> str:
-    """As JSON, in which there is no NaN."""
+    """Return a record as JSON, in which there is no NaN."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
 
 def _parse(line: str) -> Record | None:
-    """A record, or None for anything else."""
+    """Return a record, or None for anything else."""
     try:
         record = json.loads(line)
         task_of(record)

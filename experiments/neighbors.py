@@ -22,6 +22,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.comparison import COLUMNS, FULL, N_COMPONENTS, PRIOR, split_seed
+from gpssl.datasets import Table
 from gpssl.downstream import BayesianLogisticRegression, RepresentationSearch
 from gpssl.inference import Variational
 from gpssl.kernels import NeighborDiffusion, NeighborRBF
@@ -74,7 +75,7 @@ class KernelSelection(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Array) -> NDArray[Any]:
-        """The class of each row. [n]"""
+        """Return the class of each row. [n]"""
         return self.best_estimator_.predict(X)
 
 
@@ -98,15 +99,20 @@ METHODS: dict[str, Callable[[Array, Budget], Any]] = {
 """From unlabeled rows to a classifier whose `fit` takes all training rows, those without a label marked by −1."""
 
 
+def load(data: str) -> Table:
+    """Return the rows of a table."""
+    return load_classification(data)
+
+
 def tasks(plan: Plan) -> list[Task]:
-    """All methods on all splits of all tables."""
+    """Return all methods on all splits of all tables."""
     data = plan.choose(DATA, quick=("wine",))
     return [Task(name, split, method) for split in range(plan.splits) for name in data for method in METHODS]
 
 
 def run(task: Task, plan: Plan) -> Record:
-    """The representation once, and a classifier for each number of labels."""
-    split = pool_table(load_classification(task.data), split_seed(plan.seed, task.split))
+    """Fit the representation once, and train a classifier for each number of labels."""
+    split = pool_table(load(task.data), split_seed(plan.seed, task.split))
     X, y = split.labeled.rows, split.labeled.y
     _, codes = np.unique(np.concatenate([y, split.test.y]), return_inverse=True)
     truth, order = codes[len(y) :], classes_first(y)
@@ -120,17 +126,17 @@ def run(task: Task, plan: Plan) -> Record:
 
 
 def _numbers_of_labels(method: str, n_rows: int, plan: Plan) -> list[int]:
-    """Not more than there are rows."""
+    """Return the numbers of labels to train on, not more than there are rows."""
     numbers = N_LABELS[:3] if plan.quick else N_LABELS
     return [n_labels for n_labels in numbers if n_labels <= n_rows and (method != SELECTED or n_labels in SELECTION_LABELS)]
 
 
 def report(records: Sequence[Record]) -> dict[str, str]:
-    """For each table, mean accuracy and standard error by method and number of labels; and the picture."""
+    """Return for each table the mean accuracy and its standard error, by method and number of labels; and the picture."""
     blocks = {f"neighbors {data}": lines_table(lines) for data, lines in lines_of(records).items()}
     return {**blocks, "neighbors figure": picture("neighbors", "Accuracy against the number of labels, for each table and method")}
 
 
 def draw(records: Sequence[Record], _plan: Plan, folder: Path) -> list[Path]:
-    """One panel for each table."""
+    """Draw one panel for each table."""
     return draw_lines(lines_of(records), "neighbors", folder)

@@ -32,7 +32,7 @@ class Plan:
         return {"seed": self.seed, "quick": self.quick}
 
     def choose(self, names: Sequence[str], quick: Sequence[str]) -> Sequence[str]:
-        """The data sets of an experiment that has these, and fewer in a hurry."""
+        """Return the data sets to run of an experiment that has `names`; fewer in a quick run."""
         if self.tables is None:
             return quick if self.quick else names
         unknown = [name for name in self.tables if name not in names]
@@ -45,13 +45,16 @@ class Experiment(Protocol):
     """A module with these functions is an experiment."""
 
     def tasks(self, plan: Plan, /) -> list[Task]:
-        """All tasks, those that take long first where it matters."""
+        """Return all tasks, those that take long first where it matters."""
+
+    def load(self, data: str, /) -> object:
+        """Read a data set, or raise an error that says what is missing."""
 
     def run(self, task: Task, plan: Plan, /) -> Record:
-        """One task. What it returns is written as JSON."""
+        """Run one task. What it returns is written as JSON."""
 
     def report(self, records: Sequence[Record], /) -> dict[str, str]:
-        """Tables in Markdown, by name, from all tasks."""
+        """Return tables in Markdown, by name, from the records of all tasks."""
 
     def draw(self, records: Sequence[Record], plan: Plan, folder: Path, /) -> list[Path]:
-        """Pictures, from all tasks."""
+        """Draw pictures from the records of all tasks."""

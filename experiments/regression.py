@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpssl import comparison
 from gpssl.comparison import by_likelihood, split_seed
+from gpssl.datasets import Table
 from gpssl.downstream import BayesianLinearRegression
 from gpssl.evaluation import score_regression
 
@@ -28,15 +29,20 @@ GRIDS = replace(TABLES, vicreg=[setting for setting in TABLES.vicreg if setting[
 """Those of the tables with classes, with the weights of VICReg's authors."""
 
 
+def load(data: str) -> Table:
+    """Return the rows of a table."""
+    return load_regression(data)
+
+
 def tasks(plan: Plan) -> list[Task]:
-    """All methods on all splits of all tables."""
+    """Return all methods on all splits of all tables."""
     data = plan.choose(tuple(REGRESSION_TABLES), quick=("diabetes",))
     return [Task(name, split, method) for split in range(plan.splits) for name in data for method in METHODS]
 
 
 def run(task: Task, plan: Plan) -> Record:
     """Learn and predict."""
-    split = split_table(load_regression(task.data), split_seed(plan.seed, task.split), max_rows=MAX_ROWS)
+    split = split_table(load(task.data), split_seed(plan.seed, task.split), max_rows=MAX_ROWS)
     grids = QUICK if plan.quick else GRIDS
     candidates = models(task.method, split.unlabeled, grids, split.seed, head=BayesianLinearRegression(), regression=True)
     (learned,) = learn(candidates, split, by_likelihood)
@@ -47,7 +53,7 @@ def run(task: Task, plan: Plan) -> Record:
 
 
 def report(records: Sequence[Record]) -> dict[str, str]:
-    """A table for each data set, tests and ranks."""
+    """Return a table for each data set, tests and ranks."""
     scores = Scores(records)
     digits = {data: _digits(scores, data) for data in scores.data}
     blocks = {f"regression {data}": scores_table(scores, data, {}, digits[data]) for data in scores.data}
@@ -57,11 +63,11 @@ def report(records: Sequence[Record]) -> dict[str, str]:
 
 
 def _digits(scores: Scores, data: str) -> int:
-    """Targets have very different units; three digits of the smallest error are shown."""
+    """Return how many digits to show, since targets have very different units: three of the smallest error."""
     smallest = min(scores.estimate(data, method, "RMSE").mean for method in scores.methods)
     return 3 if smallest > 0.05 else 5
 
 
 def draw(_records: Sequence[Record], _plan: Plan, _folder: Path) -> list[Path]:
-    """No pictures."""
+    """Draw nothing."""
     return []

@@ -19,7 +19,6 @@ from gpssl._runtime.threads import one_blas_thread
 from gpssl.plots._figures import new_figure
 
 from . import circles, decisions, kinds, labels, neighbors, regression, scaling, spatial, temperature, uci
-from .data.tables import CLASSIFICATION_TABLES, FURTHER_TABLES, REGRESSION_TABLES, load_classification, load_regression
 from .ledger import Ledger, Record, Task, as_line, task_of
 from .plan import Experiment, Plan, UnknownTableError
 from .tables import fill, marks
@@ -75,7 +74,7 @@ def reproduce(names: Sequence[str], plan: Plan, folder: Path, report: Path, *, n
 
 
 def _plan_tasks(names: Sequence[str], plan: Plan) -> dict[str, list[Task]]:
-    """The tasks of each experiment; of several experiments, those without the tables that were asked for are left out."""
+    """Return the tasks of each experiment. Of several experiments, those without the tables that were asked for are left out."""
     tasks = {}
     for name in names:
         try:
@@ -87,29 +86,17 @@ def _plan_tasks(names: Sequence[str], plan: Plan) -> dict[str, list[Task]]:
 
 
 def _check_before_the_work(tasks: dict[str, list[Task]], report: Path) -> None:
-    """What would fail after an hour should fail at once: data, pictures, and the file to write."""
+    """Raise at once what would otherwise be raised after an hour: missing data, missing packages, a report that cannot be written."""
     for experiment, data in dict.fromkeys((name, task.data) for name, mine in tasks.items() for task in mine):
-        _load(experiment, data)
+        EXPERIMENTS[experiment].load(data)
     new_figure(1, 1)
     if report.is_dir():
         raise IsADirectoryError(f"The report {report} is a folder: name a file in it.")
     report.parent.mkdir(parents=True, exist_ok=True)
 
 
-def _load(experiment: str, data: str) -> None:
-    """A sentence where a data set is missing. Experiments with a `load` have data sets of their own; some make theirs."""
-    table = data.removesuffix(uci.BY_MOUSE_SUFFIX)
-    own = getattr(EXPERIMENTS[experiment], "load", None)
-    if own:
-        own(data)
-    elif data in REGRESSION_TABLES:
-        load_regression(data)
-    elif table in (*CLASSIFICATION_TABLES, *FURTHER_TABLES):
-        load_classification(table)
-
-
 def run_all(name: str, tasks: Sequence[Task], plan: Plan, ledger: Ledger, n_jobs: int) -> list[Record]:
-    """The records of all tasks, in their order: those that are in the ledger from there, the others as they are finished."""
+    """Return the records of all tasks in their order: finished ones from the ledger, the others after running them."""
     wanted = set(tasks)
     done = {task: record for record in ledger.records() if (task := task_of(record)) in wanted}
     missing = [task for task in tasks if task not in done]
@@ -145,13 +132,13 @@ class Failure(NamedTuple):
 
 
 def _outcomes(name: str, tasks: Sequence[Task], plan: Plan, n_jobs: int) -> Iterator[Record | Failure]:
-    """As they are finished; each process holds BLAS to one thread, which keeps the last digits the same for any number of them."""
+    """Yield records as they are finished. Each process holds BLAS to one thread: the last digits then do not depend on their number."""
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     return iter(parallel(joblib.delayed(run_one)(name, task, plan) for task in tasks))
 
 
 def run_one(name: str, task: Task, plan: Plan) -> Record | Failure:
-    """One task, with its name. What the user has to mend (a package, a file) is raised; other errors are no reason not to go on."""
+    """Run one task. What the user has to mend (a package, a file) is raised; other errors are returned, and the next tasks are run."""
     started = time.perf_counter()
     try:
         with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
@@ -178,7 +165,7 @@ def _write_report(path: Path, name: str, blocks: dict[str, str]) -> None:
 
 
 def _describe(target: str, plan: Plan) -> str:
-    """The command and what it ran with."""
+    """Return the command and what it ran with."""
     options = f"{' --quick' if plan.quick else ''} --splits {plan.splits} --seed {plan.seed}"
     tables = "".join(f" --table {name}" for name in plan.tables or ())
     versions = ", ".join(f"{package} {number}" for package, number in _versions().items())

@@ -64,24 +64,24 @@ class Slice:
         return np.flatnonzero(self.labels != "")
 
     def modalities(self) -> Modalities:
-        """Rows for a kernel of each modality, as `gpssl.spatial.embed` makes them."""
+        """Return rows for a kernel of each modality, as `gpssl.spatial.embed` makes them."""
         expression = expression_scores(self.adata)
         return gather(self.adata, expression, spatial_key="spatial", image_key=None, batch_key=None, combine="sum", neighborhood=10)
 
     def rows(self) -> Array:
-        """Principal components and coordinates side by side, each with standard deviation 1: the paper's input. [n, 22]"""
+        """Return principal components and coordinates side by side, each with standard deviation 1: the paper's input. [n, 22]"""
         columns = np.hstack([expression_scores(self.adata), self.adata.obsm["spatial"]])
         return StandardScaler().fit_transform(columns).round(DECIMALS)
 
 
 @cache
 def simulator(*, made_up: bool) -> Any:
-    """Models of cells, fitted once in each process: of four types of blood cells, or of made-up ones that need no data."""
+    """Fit models of cells, once in each process: of four types of blood cells, or of made-up ones that need no data."""
     return fit_cells(simulate_reference()) if made_up else fit_cells(load_pbmc3k(), types=CELL_TYPES)
 
 
 def simulated_slice(number: int, plan: Plan, *, made_up: bool, found: bool) -> Slice:
-    """A new slice for each number. Half of the pure spots are labeled with their type or, with `found`, those that markers find pure."""
+    """Simulate a slice. Half of the pure spots are labeled with their type or, with `found`, those that markers find pure."""
     seed = split_seed(plan.seed, number)
     adata = _simulated(seed, made_up=made_up)
     types = adata.obs["cell_type"].astype(str).to_numpy()
@@ -93,7 +93,7 @@ def simulated_slice(number: int, plan: Plan, *, made_up: bool, found: bool) -> S
 
 @lru_cache(maxsize=2)
 def _simulated(seed: int, *, made_up: bool) -> Any:
-    """The spots, with their principal components. Methods come one after the other: the last slice is likely the next."""
+    """Simulate spots, with their principal components. Methods come one after the other, so that the last slice is likely the next."""
     shape = SMALL_SHAPE if made_up else SHAPE
     adata = simulate(simulator(made_up=made_up), shape=shape, cells_per_spot=CELLS_PER_SPOT, random_state=seed)
     expression_scores(adata)
@@ -116,13 +116,13 @@ def _found_labels(adata: Any, seed: int) -> NDArray[np.str_]:
 
 @cache
 def section(name: str) -> Any:
-    """A section with a pathologist's labels, read once in each process. Spots without counts are left out."""
+    """Load a section with a pathologist's labels, once in each process. Spots without counts are left out."""
     adata = load_her2st(name)
     return adata[np.asarray(adata.X.sum(axis=1)).ravel() > 0].copy()
 
 
 def labeled_section(name: str, number: int, plan: Plan, *, by_block: bool) -> Slice:
-    """30 % of the labeled spots, or of the blocks, have their labels; the other labeled spots are predicted."""
+    """Choose 30 % of the labeled spots, or of the blocks, to have their labels; the other labeled spots are predicted."""
     seed = split_seed(plan.seed, number)
     adata = section(name)
     types = adata.obs["pathologist_label"].astype(object).where(adata.obs["pathologist_label"].notna(), "").astype(str).to_numpy()

@@ -55,7 +55,7 @@ SCORES = ("accuracy", "ROC AUC", "AURC", "pMSE", "AUROC of errors", "log loss")
 
 
 def tasks(plan: Plan) -> list[Task]:
-    """All methods on all slices."""
+    """Return all methods on all slices."""
     data = plan.choose(DATA, quick=MADE_UP)
     return [Task(name, split, method) for split in range(min(plan.splits, MAX_SPLITS)) for name in data for method in METHODS]
 
@@ -69,7 +69,7 @@ def load(data: str) -> None:
 
 
 def slice_of(data: str, number: int, plan: Plan) -> Slice:
-    """One simulation, or one choice of labels in a section."""
+    """Return one simulation, or one choice of labels in a section."""
     if data in (*SIMULATED, *MADE_UP):
         return simulated_slice(number, plan, made_up=data in MADE_UP, found=data.endswith("_found"))
     name, by = data.split("_")
@@ -123,7 +123,7 @@ def _candidates(method: str, problem: Slice, grids: Grids, *, head: Any) -> tupl
 
 
 def _scores(problem: Slice, proba: Array) -> dict[str, float]:
-    """The paper's, and how well certainty tells right from wrong."""
+    """Return the paper's scores, and how well certainty tells right from wrong."""
     truth, classes = problem.types[problem.test], problem.classes
     scores = score_classification(truth, proba, classes)
     if problem.proportions is not None:
@@ -134,7 +134,7 @@ def _scores(problem: Slice, proba: Array) -> dict[str, float]:
 
 
 def report(records: Sequence[Record]) -> dict[str, str]:
-    """A table for each kind of slice, and tests of the simulated ones."""
+    """Return a table for each kind of slice, and tests of the simulated ones."""
     blocks: dict[str, str] = {}
     for data, mine in _by_data(records).items():
         scores = Scores(mine)
@@ -159,5 +159,5 @@ def _by_data(records: Sequence[Record]) -> Mapping[str, list[Record]]:
 
 
 def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
-    """The paper's figures: of the first simulated slice, and of sections."""
+    """Draw the paper's figures of the first simulated slice, and of sections."""
     return draw_slices(_by_data(records), plan, folder)

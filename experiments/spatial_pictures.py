@@ -29,7 +29,7 @@ N_COMPONENTS = 5
 
 
 def draw_slices(records: Mapping[str, Sequence[Record]], plan: Plan, folder: Path) -> list[Path]:
-    """Risk–coverage curves, a simulated slice, and two real sections if there are sections."""
+    """Draw risk–coverage curves, a simulated slice, and two real sections if there are sections."""
     curves = {data: _curves(mine) for data, mine in records.items() if not data.endswith("_random")}
     pictures = {f"{_prefix(data)}_RC": plot_risk_coverage(methods) for data, methods in curves.items()}
     simulated = [data for data in records if data in ("simulated", "made_up")]
@@ -42,7 +42,7 @@ def draw_slices(records: Mapping[str, Sequence[Record]], plan: Plan, folder: Pat
 
 
 def _prefix(data: str) -> str:
-    """The paper's names where it has them."""
+    """Return the paper's name of a picture where it has one."""
     return data.replace("simulated", "STsim") if data.startswith(("simulated", "made_up")) else f"her2st_{data}"
 
 
@@ -52,7 +52,7 @@ def _curves(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _simulated(plan: Plan, *, made_up: bool) -> dict[str, Any]:
-    """Truth and estimate on the first slice, as `embed` and `composition` do it with the paper's number of dimensions."""
+    """Draw truth and estimate on the first slice, with `embed` and `composition` and the paper's number of dimensions."""
     problem = simulated_slice(0, plan, made_up=made_up, found=False)
     adata = problem.adata.copy()  # it is kept for other methods
     adata.obs["label"] = [label or None for label in problem.labels]
@@ -66,7 +66,7 @@ def _simulated(plan: Plan, *, made_up: bool) -> dict[str, Any]:
 
 
 def _real(name: str, adata: Any) -> dict[str, Any]:
-    """From counts to composition, with marker genes of breast tumors."""
+    """Draw all steps from counts to composition, with marker genes of breast tumors."""
     adata = adata[np.asarray(adata.X.sum(axis=1)).ravel() >= FEWEST_COUNTS].copy()
     pure_spots(adata, load_signatures("tnbc"), n_archetypes=N_ARCHETYPES)
     embed(adata, N_COMPONENTS)
@@ -84,5 +84,5 @@ def _real(name: str, adata: Any) -> dict[str, Any]:
 
 
 def _add_tsne(adata: Any) -> None:
-    """In the plane of expression alone, as in the paper."""
+    """Add the plane of a t-SNE of expression alone, as in the paper."""
     adata.obsm["X_tsne"] = TSNE(random_state=0, init="pca").fit_transform(adata.obsm["X_pca"])

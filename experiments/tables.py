@@ -36,22 +36,22 @@ class Scores:
             self._values.setdefault((record["data"], record["method"]), {})[record["split"]] = record["scores"]
 
     def splits(self, data: str) -> list[int]:
-        """Those that all methods have."""
+        """Return the splits that all methods have."""
         finished = [set(self._values.get((data, method), {})) for method in self.methods]
         return sorted(set.intersection(*finished))
 
     def of(self, data: str, method: str, score: str) -> Array:
-        """One value for each split. [splits]"""
+        """Return one value for each split. [splits]"""
         values = self._values[data, method]
         return np.array([values[split][score] for split in self.splits(data)])
 
     def estimate(self, data: str, method: str, score: str) -> Estimate:
-        """Mean and standard error over splits."""
+        """Return mean and standard error over splits."""
         return Estimate.of(self.of(data, method, score))
 
 
 def scores_table(scores: Scores, data: str, published: Mapping[tuple[str, str, str], float], digits: int = 3) -> str:
-    """Methods in rows, scores in columns; in brackets what the paper has. The best mean of a column is bold."""
+    """Return a table with methods in rows and scores in columns; the paper's numbers in brackets, the best mean of a column bold."""
     rows = []
     best = {name: _best(scores, data, name) for name in scores.names}
     for method in scores.methods:
@@ -66,7 +66,7 @@ def scores_table(scores: Scores, data: str, published: Mapping[tuple[str, str, s
 
 
 def _best(scores: Scores, data: str, name: str) -> str | None:
-    """The method with the best mean; none for scores that have a target and no direction, such as the coverage of intervals."""
+    """Return the method with the best mean; none for scores that have a target and no direction, such as the coverage of intervals."""
     if name not in HIGHER_IS_BETTER:
         return None
     sign = 1 if HIGHER_IS_BETTER[name] else -1
@@ -74,7 +74,7 @@ def _best(scores: Scores, data: str, name: str) -> str | None:
 
 
 def paired_tests_table(scores: Scores, name: str, digits: Mapping[str, int] | None = None) -> str:
-    """Mean difference of GPSSL-full to each other method, and the p-value of the paired test, corrected over the methods of a data set.
+    """Return mean differences of GPSSL-full to each other method with p-values of the paired test, corrected over the methods.
 
     Significant ones are bold and say whether GPSSL-full is the better one. Digits may differ between data sets.
     """
@@ -91,7 +91,7 @@ def paired_tests_table(scores: Scores, name: str, digits: Mapping[str, int] | No
 
 
 def _difference(values: Array, p_value: float, name: str, digits: int) -> str:
-    """With few splits no difference could be significant, and there is no test."""
+    """Return a cell: with few splits no difference could be significant, and there is no test."""
     mean = float(values.mean())
     if len(values) < LEAST_SPLITS:
         return f"{mean:+.{digits}f}"
@@ -101,7 +101,7 @@ def _difference(values: Array, p_value: float, name: str, digits: int) -> str:
 
 
 def ranks_table(scores: Scores) -> str:
-    """Average rank of each method over all splits of all data sets, for each score that has a direction. 1 is the best."""
+    """Return the average rank of each method over all splits of all data sets, for each score that has a direction. 1 is the best."""
     names = [name for name in scores.names if name in HIGHER_IS_BETTER]
     ranks = {}
     for name in names:
@@ -112,7 +112,7 @@ def ranks_table(scores: Scores) -> str:
 
 
 def criteria_table(scores: Scores, others: Scores) -> str:
-    """Accuracy and log loss where settings are chosen by accuracy, and where they are chosen by likelihood."""
+    """Return accuracy and log loss where settings are chosen by accuracy, and where they are chosen by likelihood."""
     methods = [method for method in scores.methods if any(_differ(scores, others, data, method) for data in scores.data)]
     rows = []
     for data in scores.data:
@@ -128,7 +128,7 @@ def _differ(scores: Scores, others: Scores, data: str, method: str) -> bool:
 
 
 def settings_table(records: Sequence[Record], names: Sequence[str]) -> str:
-    """How often each value of a setting was chosen."""
+    """Return how often each value of a setting was chosen."""
     rows = []
     for data, method in dict.fromkeys((record["data"], record["method"]) for record in records):
         chosen = [record["settings"] for record in records if (record["data"], record["method"]) == (data, method)]
@@ -139,13 +139,13 @@ def settings_table(records: Sequence[Record], names: Sequence[str]) -> str:
 
 
 def _counts(count: Counter[Any]) -> str:
-    """Words first, then numbers by their size."""
+    """Return values and counts: words first, then numbers by their size."""
     values = sorted(count, key=lambda value: (not isinstance(value, str), value))
     return ", ".join(f"{value}: {count[value]}" for value in values)
 
 
 def verdicts_table(scores: Scores, published: Mapping[tuple[str, str, str], float], names: Sequence[str]) -> str:
-    """Our GPSSL-full beside the paper's, and whether it reaches it: at least, within two standard errors, or neither.
+    """Return our GPSSL-full beside the paper's, and whether ours is at least as good, within two standard errors, or worse.
 
     The paper's numbers are those of one split; how much one split differs from another is the standard deviation.
     """
@@ -171,7 +171,7 @@ def _verdict(name: str, estimate: Estimate, known: float) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with its columns aligned, so that it can be read in a terminal too."""
+    """Return a table with its columns aligned, so that it can be read in a terminal too."""
     cells = [list(header), *(list(row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in cells]
@@ -180,7 +180,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def marks(document: str) -> list[str]:
-    """The names of the blocks of a document."""
+    """Return the names of the blocks of a document."""
     return re.findall(r"<!-- end of (.*?) -->", document)
 
 

@@ -16,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.baselines import GPPrior
 from gpssl.comparison import N_COMPONENTS, N_DRAWS, split_seed
+from gpssl.datasets import Table
 from gpssl.evaluation import Estimate, probabilities_of, score_classification
 
 from .data.tables import CLASSIFICATION_TABLES, load_classification
@@ -34,15 +35,20 @@ DRAWS = (1, 3, 10, 30, 100)
 SCORES = ("accuracy", "AURC")
 
 
+def load(data: str) -> Table:
+    """Return the rows of a table."""
+    return load_classification(data)
+
+
 def tasks(plan: Plan) -> list[Task]:
-    """All temperatures on all splits of all tables; the temperature takes the place of the method."""
+    """Return all temperatures on all splits of all tables; the temperature takes the place of the method."""
     data = plan.choose(CLASSIFICATION_TABLES, quick=("breast_cancer",))
     return [Task(name, split, temperature) for split in range(plan.splits) for name in data for temperature in (*TEMPERATURES, PRIOR)]
 
 
 def run(task: Task, plan: Plan) -> Record:
-    """Scores of the mean representation, and of the average over the first 1, 3, … of 100 draws."""
-    split = split_table(load_classification(task.data), split_seed(plan.seed, task.split))
+    """Score the mean representation, and the average over the first 1, 3, … of 100 draws."""
+    split = split_table(load(task.data), split_seed(plan.seed, task.split))
     classes = np.unique(np.concatenate([split.labeled.y, split.test.y]))
     prior = task.method == PRIOR
     representation = GPPrior(N_COMPONENTS) if prior else GPSSL(N_COMPONENTS, temperature=TEMPERATURES[task.method])
@@ -71,7 +77,7 @@ def _scores(y: NDArray[Any], proba: Array, classes: NDArray[Any]) -> dict[str, f
 
 
 def report(records: Sequence[Record]) -> dict[str, str]:
-    """For each table: temperatures in rows; the mean, and numbers of draws, in columns."""
+    """Return a table for each data set: temperatures in rows; the mean, and numbers of draws, in columns."""
     return {f"temperature {data} {score}": _table(records, data, score) for data in _names(records, "data") for score in SCORES}
 
 
@@ -89,13 +95,13 @@ def _names(records: Sequence[Record], field: str) -> list[str]:
 
 
 def _estimate(records: Sequence[Record], data: str, temperature: str, column: str, score: str) -> Estimate | None:
-    """Over splits; None for the prior's mean, which there is not."""
+    """Return the estimate over splits; None for the prior's mean, which there is not."""
     mine = [record["by draws"] for record in records if (record["data"], record["method"]) == (data, temperature)]
     return Estimate.of([scores[column][score] for scores in mine]) if column in mine[0] else None
 
 
 def draw(records: Sequence[Record], _plan: Plan, folder: Path) -> list[Path]:
-    """Accuracy against the number of draws, a line for each temperature, a panel for each table."""
+    """Draw accuracy against the number of draws, a line for each temperature, a panel for each table."""
     panels = {
         data: [
             Line(

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.manifold import TSNE
 
 from gpssl.comparison import METHODS, Grids, by_accuracy, by_likelihood, split_seed
+from gpssl.datasets import Table
 from gpssl.evaluation import probabilities_of, score_classification
 from gpssl.plots import plot_risk_coverage
 
@@ -27,8 +28,7 @@ from .plan import Plan
 from .protocol import Split, learn, split_table
 from .tables import Scores, criteria_table, paired_tests_table, ranks_table, scores_table, settings_table, verdicts_table
 
-BY_MOUSE_SUFFIX = "_by_mouse"
-BY_MOUSE = f"mice_protein{BY_MOUSE_SUFFIX}"
+BY_MOUSE = "mice_protein_by_mouse"
 """The same table, split so that all measurements of a mouse are in the same part."""
 
 PICTURED = ("columns", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP prior")
@@ -37,17 +37,20 @@ PICTURED = ("columns", "VICReg", "kernel PCA", "GPSSL-mean", "GPSSL-full", "GP p
 DATA = (*CLASSIFICATION_TABLES, BY_MOUSE)
 
 
+def load(data: str) -> Table:
+    """Return the rows of a table, however they will be split."""
+    return load_classification("mice_protein" if data == BY_MOUSE else data)
+
+
 def tasks(plan: Plan) -> list[Task]:
-    """All methods on all splits of all tables."""
+    """Return all methods on all splits of all tables."""
     data = plan.choose(DATA, quick=("breast_cancer",))
     return [Task(name, split, method) for split in range(plan.splits) for name in data for method in METHODS]
 
 
 def split_of(data: str, number: int, plan: Plan) -> Split:
-    """One split of one table."""
-    by_group = data == BY_MOUSE
-    table = load_classification("mice_protein" if by_group else data)
-    return split_table(table, split_seed(plan.seed, number), by_group=by_group)
+    """Return one split of one table."""
+    return split_table(load(data), split_seed(plan.seed, number), by_group=data == BY_MOUSE)
 
 
 def run(task: Task, plan: Plan) -> Record:
@@ -56,7 +59,7 @@ def run(task: Task, plan: Plan) -> Record:
 
 
 def run_on(split: Split, method: str, grids: Grids) -> Record:
-    """One method on one split."""
+    """Learn and predict with one method on one split."""
     classes = np.unique(np.concatenate([split.labeled.y, split.test.y]))
     chosen, likeliest = learn(models(method, split.unlabeled, grids, split.seed, head=HEAD), split, by_accuracy, by_likelihood)
     proba, other = (probabilities_of(learned.estimator, split.test.rows, classes) for learned in (chosen, likeliest))
@@ -72,7 +75,7 @@ def run_on(split: Split, method: str, grids: Grids) -> Record:
 
 
 def report(records: Sequence[Record]) -> dict[str, str]:
-    """A table for each data set, verdicts, tests and ranks."""
+    """Return a table for each data set, verdicts, tests and ranks."""
     scores = Scores(records)
     blocks = {f"uci {data}": scores_table(scores, data, paper.UCI) for data in scores.data}
     blocks["uci verdicts"] = verdicts_table(scores, paper.UCI, paper.SCORES)
@@ -85,7 +88,7 @@ def report(records: Sequence[Record]) -> dict[str, str]:
 
 
 def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
-    """For each table: the rows of the first split, its test rows as each method predicts them, and the average risk–coverage curve."""
+    """Draw for each table the rows of the first split, its test rows as each method predicts them, and the risk–coverage curves."""
     paths = []
     for data in dict.fromkeys(record["data"] for record in records):
         by_method = {method: [r for r in records if (r["data"], r["method"]) == (data, method)] for method in PICTURED}
@@ -97,7 +100,7 @@ def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
 
 
 def _pictures(split: Split, first: Mapping[str, Record]) -> dict[str, Any]:
-    """In the plane of a t-SNE of all rows: what is what, and what is predicted."""
+    """Draw all rows in the plane of a t-SNE: what they are, and what is predicted."""
     parts = (split.unlabeled, split.labeled.rows, split.test.rows)
     plane = TSNE(random_state=split.seed, init="pca").fit_transform(np.vstack(parts))
     unlabeled, labeled, test = np.split(plane, np.cumsum([len(part) for part in parts])[:-1])

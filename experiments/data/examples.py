@@ -35,12 +35,12 @@ class TextFile(NamedTuple):
     """Those that are not empty."""
 
     def broken(self, what: str) -> BrokenTableError:
-        """The error for a file that is not what its name says."""
+        """Return the error for a file that is not what its name says."""
         return BrokenTableError(f"{self.path} {what}. {RESTORE}")
 
 
 def read_lines(file: str) -> TextFile:
-    """The lines of a file of the user's folder; these data sets are fetched from nowhere else."""
+    """Read the lines of a file of the user's folder; these data sets are fetched from nowhere else."""
     found = TextFile(path_of(file), [])
     found.lines.extend(line for line in read_text(found.path, RESTORE).splitlines() if line.strip())
     if not found.lines:
@@ -49,7 +49,7 @@ def read_lines(file: str) -> TextFile:
 
 
 def path_of(file: str) -> Path:
-    """Where a file of the user's folder is, or a sentence that says where it should be."""
+    """Return where a file of the user's folder is, or raise FileNotFoundError with advice."""
     path = find_file(file)
     if path is None:
         raise FileNotFoundError(f"The data set was not found: {where_it_belongs(file)}.")
@@ -62,7 +62,7 @@ SPLICE_LENGTH = 60
 
 
 def load_sms_spam() -> Examples:
-    """Text messages, "ham" or "spam": 5,574 of them, of which 747 are spam."""
+    """Load text messages, "ham" or "spam": 5,574 of them, of which 747 are spam."""
     file = read_lines(SMS_SPAM)
     cells = [line.split("\t", 1) for line in file.lines]
     for number, row in enumerate(cells, start=1):
@@ -72,7 +72,7 @@ def load_sms_spam() -> Examples:
 
 
 def load_splice() -> Examples:
-    """Splice junctions in DNA: 3,190 sequences of 60 letters; an exon ends (EI) or begins (IE) in the middle, or neither (N).
+    """Load splice junctions in DNA, 3,190 sequences of 60 letters: an exon ends (EI) or begins (IE) in the middle, or neither (N).
 
     Letters are A, C, G and T, and a few N, D, R and S where the base was not certain.
     """

@@ -40,7 +40,7 @@ ATTACKS = {
 
 
 def load_kdd_frame() -> Examples:
-    """Network connections of the KDD contest of 1999 (its sample of 10 %): 38 numbers, 3 categories, and the kind of attack or "normal".
+    """Load network connections of the KDD contest of 1999 (its sample of 10 %): 38 numbers, 3 categories, an attack or "normal".
 
     Of the 494,021 rows only the 145,586 distinct ones are kept: the others are copies, which would be on both sides of any split.
     """
@@ -61,7 +61,7 @@ def load_kdd_frame() -> Examples:
 
 
 def load_dermatology_frame() -> Examples:
-    """The table of `load_dermatology` with its grades as ordered categories; age is a number, which is missing for 8 patients."""
+    """Load `load_dermatology` with its grades as ordered categories; age is a number, which is missing for 8 patients."""
     table = load_dermatology()
     frame = _as_frame(table)
     grades = list(DERMATOLOGY.columns[:-1])
@@ -71,7 +71,7 @@ def load_dermatology_frame() -> Examples:
 
 
 def load_mice_protein_frame() -> Examples:
-    """The table of `load_mice_protein` with its gaps; `groups` says which mouse a row is of."""
+    """Load `load_mice_protein` with its gaps; `groups` says which mouse a row is of."""
     table = load_mice_protein()
     return Examples(table.name, _as_frame(table), table.y, table.groups)
 
@@ -83,7 +83,7 @@ def _as_frame(table: Table) -> Any:
 
 
 def _ordered(column: Any) -> Any:
-    """A column of grades: whole numbers from 0 on, in their order."""
+    """Return a column of grades: whole numbers from 0 on, in their order."""
     import pandas as pd
 
     highest = int(np.nanmax(column))

@@ -12,17 +12,17 @@ from .examples import Examples, TextFile, read_lines
 
 
 def load_mutag() -> Examples:
-    """Molecules, mutagenic or not: 188 graphs of atoms of 7 kinds; classes "1" and "-1"."""
+    """Load molecules, mutagenic or not: 188 graphs of atoms of 7 kinds; classes "1" and "-1"."""
     return _load_tu("MUTAG")
 
 
 def load_enzymes() -> Examples:
-    """Enzymes, of which class: 600 graphs of parts of the protein of 3 kinds; classes "1" to "6", 100 each. Attributes are left out."""
+    """Load enzymes of six classes, "1" to "6", 100 each: 600 graphs of parts of the protein of 3 kinds. Attributes are left out."""
     return _load_tu("ENZYMES")
 
 
 def load_proteins() -> Examples:
-    """Proteins, enzyme or not: 1,113 graphs of parts of the protein of 3 kinds; classes "0" and "1"."""
+    """Load proteins, enzyme or not: 1,113 graphs of parts of the protein of 3 kinds; classes "0" and "1"."""
     file = read_lines("graphs/PROTEINS/PROTEINS.txt")
     numbers = _numbers(file, None)
     (n_graphs,), *rest = numbers
@@ -35,7 +35,7 @@ def load_proteins() -> Examples:
 
 
 def _next_graph(lines: Iterator[Sequence[int]]) -> tuple[Any, str]:
-    """From the line "nodes class" and one line "label neighbors neighbor …" for each node, counted from 0: the graph and its class."""
+    """Read a graph and its class from the line "nodes class" and a line "label neighbors neighbor …" for each node, counted from 0."""
     n_nodes, label = next(lines)
     nodes = [next(lines) for _ in range(n_nodes)]
     edges = [(node, other) for node, (_, _, *others) in enumerate(nodes) for other in others]
@@ -43,7 +43,7 @@ def _next_graph(lines: Iterator[Sequence[int]]) -> tuple[Any, str]:
 
 
 def _load_tu(name: str) -> Examples:
-    """From the files of the TU collection: nodes are counted from 1 over all graphs, and edges are pairs of them."""
+    """Read the files of the TU collection: nodes are counted from 1 over all graphs, and edges are pairs of them."""
     files = {part: read_lines(f"graphs/{name}/{name}_{part}.txt") for part in ("A", "graph_indicator", "graph_labels", "node_labels")}
     cells = {part: _numbers(file, ",") for part, file in files.items()}
     graph_of, labels, classes = ([row[0] for row in cells[part]] for part in ("graph_indicator", "node_labels", "graph_labels"))
@@ -64,7 +64,7 @@ def _load_tu(name: str) -> Examples:
 
 
 def new_graph(nodes: Iterable[int], labels: Iterable[Any], edges: Iterable[Sequence[int]]) -> Any:
-    """A NetworkX graph without directions, each edge once."""
+    """Return a NetworkX graph without directions, each edge once."""
     try:
         networkx: Any = import_module("networkx")
     except ImportError as error:
@@ -76,7 +76,7 @@ def new_graph(nodes: Iterable[int], labels: Iterable[Any], edges: Iterable[Seque
 
 
 def _numbers(file: TextFile, delimiter: str | None) -> list[list[int]]:
-    """Whole numbers, line by line."""
+    """Read whole numbers, line by line."""
     try:
         return [[int(cell) for cell in line.split(delimiter)] for line in file.lines]
     except ValueError as error:

@@ -33,7 +33,7 @@ SIGNATURES = {"tnbc": "starfysh_signatures/tnbc_signature.csv", "full": "starfys
 
 
 def load_pbmc3k() -> Any:
-    """2,700 blood cells by 32,738 genes: counts, and `obs["cell_type"]`, which is NaN for 62 cells.
+    """Load 2,700 blood cells by 32,738 genes: counts, and `obs["cell_type"]`, which is NaN for 62 cells.
 
     The paper's simulation uses the types "B" (344 cells), "CD8 T" (271), "Memory CD4 T" (483) and "Naive CD4 T" (697).
     """
@@ -55,7 +55,7 @@ def load_pbmc3k() -> Any:
 
 
 def load_pbmc68k_reduced() -> Any:
-    """700 blood cells by 765 genes, from the user's folder or from scanpy, which brings it.
+    """Load 700 blood cells by 765 genes, from the user's folder or from scanpy, which brings it.
 
     No counts: `X` is scaled, `raw` log-normalized. `obs["bulk_labels"]` has ten types.
     """
@@ -67,7 +67,7 @@ def load_pbmc68k_reduced() -> Any:
 
 
 def load_her2st(section: str = "H1") -> Any:
-    """A section of a HER2-positive breast tumor, with pathologists' labels for eight of the ten: see `read_her2st`.
+    """Load a section of a HER2-positive breast tumor, with pathologists' labels for eight of the ten: see `read_her2st`.
 
     Sections H1 (613 spots) and G2 (467) have seven classes each. C2 and B4 have an image, and no labels.
     """
@@ -77,7 +77,7 @@ def load_her2st(section: str = "H1") -> Any:
 
 
 def load_tnbc_visium(sample: Literal["396A", "397D"] = "397D") -> Any:
-    """A Visium section of a triple-negative breast cancer (GSE210616), without image and labels.
+    """Load a Visium section of a triple-negative breast cancer (GSE210616), without image and labels.
 
     "396A" has 554 spots, "397D" has 901, by 36,601 genes. See `gpssl.spatial.read_visium`.
     """
@@ -89,7 +89,7 @@ def load_tnbc_visium(sample: Literal["396A", "397D"] = "397D") -> Any:
 
 
 def load_signatures(name: Literal["tnbc", "full"] = "tnbc") -> dict[str, list[str]]:
-    """Marker genes by cell type, from Starfysh: "tnbc" has 30 for each of 5 types in breast tumors, "full" 3 to 71 for each of 25."""
+    """Load marker genes by cell type, from Starfysh: "tnbc" has 30 for each of 5 types in breast tumors, "full" 3 to 71 for each of 25."""
     if name not in SIGNATURES:
         raise ValueError(f"There are no signatures {name!r}; there are {', '.join(SIGNATURES)}.")
     file = read_lines(SIGNATURES[name])

@@ -64,20 +64,20 @@ class Cells(NamedTuple):
 
 
 def read_source(source: Source) -> Cells:
-    """The table from the user's folder if the file is there, else from OpenML or scikit-learn's cache of it."""
+    """Read the table from the user's folder if the file is there, else from OpenML or scikit-learn's cache of it."""
     path = find_file(source.file)
     return _read_openml(source) if path is None else _read_file(path, source)
 
 
 def find_file(file: str) -> Path | None:
-    """The file in the user's folder, if there is one."""
+    """Return the file in the user's folder, if there is one."""
     folder = os.environ.get(FOLDER_VARIABLE)
     path = Path(folder).expanduser() / file if folder else None
     return path if path is not None and path.is_file() else None
 
 
 def where_it_belongs(file: str) -> str:
-    """What to do about a file that was not found."""
+    """Return what to do about a file that was not found."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return f"set {FOLDER_VARIABLE} to a folder that has {file}" + (f" ({folder} has not)" if folder else "")
 
@@ -101,7 +101,7 @@ def _read_file(path: Path, source: Source) -> Cells:
 
 
 def read_text(path: Path, advice: str = RESTORE) -> str:
-    """A file of text, compressed where its name says so; advice for one that cannot be read."""
+    """Read a file of text, compressed where its name says so; the error for one that cannot be read ends with the advice."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         return content.decode("utf-8-sig")
@@ -110,7 +110,7 @@ def read_text(path: Path, advice: str = RESTORE) -> str:
 
 
 def _check_cells(path: Path, cells: list[list[str]], *, at_least: int) -> None:
-    """All rows are as long as the first, and that is long enough."""
+    """Raise BrokenTableError unless all rows are as long as the first, and that is long enough."""
     if not cells:
         raise BrokenTableError(f"{path} has no rows. {RESTORE}")
     n_cells = len(cells[0])
@@ -147,7 +147,7 @@ def _fetch(source: Source) -> Any:
 
 
 def _decode(codes: Array, categories: list[str]) -> Array:
-    """Values of a column that OpenML declares as a choice of few; the parser returns the number of each one's place in the list."""
+    """Return the values of a column that OpenML declares as a choice of few: the parser returns places in the list of choices."""
     values = np.array([np.nan if str(category) in MISSING else float(category) for category in categories])
     known = ~np.isnan(codes)
     decoded = np.full(len(codes), np.nan)
@@ -156,7 +156,7 @@ def _decode(codes: Array, categories: list[str]) -> Array:
 
 
 def _with_constants(X: Array, source: Source) -> Array:
-    """All D columns, where those of a single value may have been left out."""
+    """Return all D columns, where those of a single value may have been left out."""
     if X.shape[1] == len(source.columns) - len(source.constants):
         for position, value in sorted(source.constants.items()):
             X = np.insert(X, position, value, axis=1)

@@ -20,19 +20,19 @@ REGRESSION_TABLES = ("diabetes", *REGRESSION_SOURCES)
 
 
 def load_dermatology() -> Table:
-    """Skin diseases: 366 patients, 33 graded findings and an age, which is missing for 8; six diagnoses."""
+    """Load skin diseases: 366 patients, 33 graded findings and an age, which is missing for 8; six diagnoses."""
     cells = read_source(DERMATOLOGY)
     return Table("dermatology", cells.X, np.array([DISEASES[label] for label in _as_text(cells.y)]), DERMATOLOGY.columns)
 
 
 def load_ecoli() -> Table:
-    """Where in the cell a protein of E. coli is found: 336 proteins, 7 scores; eight places, of which the rarest has two proteins."""
+    """Load where in the cell a protein of E. coli is found: 336 proteins, 7 scores; eight places, the rarest with two proteins."""
     cells = read_source(ECOLI)
     return Table("ecoli", cells.X, _as_text(cells.y), ECOLI.columns)
 
 
 def load_mice_protein() -> Table:
-    """Protein levels in the cortex of mice: 1,080 rows of 77 proteins, 1,396 values missing; eight classes.
+    """Load protein levels in the cortex of mice: 1,080 rows of 77 proteins, 1,396 values missing; eight classes.
 
     The rows are 15 replicates of each of 72 mice, and `groups` says which mouse a row is of. A random split puts replicates of the same
     mouse on both sides, where they are easily recognized: its accuracies are far too good. Splits by mouse (scikit-learn's
@@ -46,7 +46,7 @@ def load_mice_protein() -> Table:
 
 
 def load_regression(name: str) -> Table:
-    """One of the tables of `REGRESSION_TABLES`, which many papers on regression with uncertainty compare on.
+    """Load one of `REGRESSION_TABLES`, on which many papers on regression with uncertainty compare.
 
     "diabetes" comes with scikit-learn: the progression of the disease in a year, of 442 patients.
     The target of "energy" is the heating load, that of "naval" the decay of the compressor (column 17; the decay of the turbine, column
@@ -62,7 +62,7 @@ def load_regression(name: str) -> Table:
 
 
 def load_classification(name: str) -> Table:
-    """One of the tables of `CLASSIFICATION_TABLES` and `FURTHER_TABLES`, by name."""
+    """Load one of `CLASSIFICATION_TABLES` and `FURTHER_TABLES`, by name."""
     _check_name(name, (*CLASSIFICATION_TABLES, *FURTHER_TABLES))
     return CLASSIFICATION_LOADERS[name]()
 
@@ -93,7 +93,7 @@ def _as_text(labels: NDArray[Any]) -> NDArray[np.str_]:
 
 
 def _mice_by_position(labels: NDArray[np.str_]) -> NDArray[np.str_]:
-    """The mouse of each row where the source, like OpenML, leaves it out: rows of a mouse follow each other. [n]"""
+    """Return the mouse of each row where the source, like OpenML, leaves it out: rows of a mouse follow each other. [n]"""
     mice = np.repeat(MICE.split(), REPLICATES)
     one_class_each = len(labels) == len(mice) and all(len(set(rows)) == 1 for rows in labels.reshape(-1, REPLICATES))
     if not one_class_each:

@@ -35,7 +35,7 @@ DIAMETER = 0.5
 
 
 def read_her2st(folder: str | Path, section: str, *, texture: bool = False) -> Any:
-    """A section of a HER2-positive breast tumor (Andersson et al., 2021, "Spatial deconvolution of HER2-positive breast cancer …").
+    """Read a section of a HER2-positive breast tumor (Andersson et al., 2021, "Spatial deconvolution of HER2-positive breast cancer …").
 
     The layout is that of the authors' repository (almaan/her2st), or the same files in the flat folders `ST-cnts`, `ST-spotfiles`,
     `ST-pat-lbl`, `ST-cluster-lbl`, `ST-deconv-props` and `ST-imgs`. All but the counts may be missing, and are then missing in the result.
@@ -109,7 +109,7 @@ def _read_counts(place: Path, section: str) -> Any:
 
 
 def _read_table(place: Path, kind: str, name: str) -> Any:
-    """A table with the columns x and y, by the place in the array that they round to; None if there is none."""
+    """Read a table with the columns x and y, by the place in the array that they round to; None if there is none."""
     path = first_file(_folders(place, kind), [name])
     if path is None:
         return None
@@ -128,7 +128,7 @@ def _read_table(place: Path, kind: str, name: str) -> Any:
 
 
 def _on_the_slide(adata: Any, spots: Any, section: str) -> Any:
-    """The spots of which the position is known: those under the tissue."""
+    """Return the spots with a known position: those under the tissue."""
     known = with_position(adata.obs_names, spots.index, f"positions of section {section}")
     return adata if known.all() else adata[known].copy()
 
@@ -139,13 +139,13 @@ def _add_labels(adata: Any, name: str, table: Any) -> None:
 
 
 def _pitch(adata: Any) -> float:
-    """Distance between neighboring spots in the unit of `obsm["spatial"]`, from the spread of the spots there and in the array."""
+    """Return distance between neighboring spots in the unit of `obsm["spatial"]`, from the spread of the spots there and in the array."""
     in_array = adata.obs[["array_x", "array_y"]].to_numpy().var(axis=0).sum()
     return float(np.sqrt(adata.obsm["spatial"].var(axis=0).sum() / in_array)) if in_array else 1.0
 
 
 def _read_proportions(place: Path, section: str) -> Any:
-    """Estimated proportions of major cell types, by spot; None if there are none."""
+    """Read estimated proportions of major cell types, by spot; None if there are none."""
     pandas, name = need("pandas"), f"{section}-proportion.tsv"
     folders = _folders(place, "proportions")
     path = first_file([folder / "major" for folder in folders], [name]) or first_file(folders, ["major.zip"])
@@ -160,7 +160,7 @@ def _read_proportions(place: Path, section: str) -> Any:
 
 
 def _find_image(place: Path, section: str) -> Path | None:
-    """`C2_….jpg`, or any image in `C/C2`."""
+    """Return the path of `C2_….jpg`, or of any image in `C/C2`."""
     for folder in _folders(place, "images"):
         files = [*sorted(folder.glob(f"{section}_*")), *sorted((folder / section[:1] / section).glob("*"))]
         for path in files:
