@@ -12,8 +12,8 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 from scipy.special import softmax
 
+from experiments.simulation.slices import grid_coordinates, grid_traces
 from gpssl.spatial import embed
-from gpssl.spatial._simulation import grid_coordinates, grid_traces
 
 from .data import residual_accepted
 from .measurement import in_fresh_process, peak_in_megabytes, seconds_of

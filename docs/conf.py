@@ -7,7 +7,7 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent / "site"))  # what this site adds to Sphinx
+sys.path[:0] = [str(Path(__file__).parent / "site"), str(Path(__file__).parents[1])]  # what this site adds to Sphinx; the experiments
 
 project = "gpssl"
 author = copyright = "The gpssl developers"  # noqa: A001  (Sphinx's name)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
+from experiments.simulation import fit_cells, simulate, simulate_reference
 from gpssl.comparison import split_seed
-from gpssl.spatial import fit_cells, pure_spots, simulate, simulate_reference, spatial_blocks
+from gpssl.spatial import pure_spots, spatial_blocks
 from gpssl.spatial._expression import expression_scores
 from gpssl.spatial._modalities import DECIMALS, Modalities, gather
 

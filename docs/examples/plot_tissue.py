@@ -9,8 +9,9 @@ the others is inferred from expression and place.
 # %%
 # The truth is known here, because the slice is simulated.
 
+from experiments.simulation import simulate, simulate_reference
 from gpssl import plots
-from gpssl.spatial import composition, embed, pure_spots, simulate, simulate_reference
+from gpssl.spatial import composition, embed, pure_spots
 
 reference = simulate_reference(random_state=0)
 adata = simulate(reference, shape=(14, 14), cells_per_spot=30, random_state=1)

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from experiments.simulation import simulate, simulate_reference
 from gpssl import GPSSL
 from gpssl.cli import app
-from gpssl.spatial import simulate, simulate_reference
 
 
 def run(*arguments: Any) -> Any:

@@ -11,8 +11,9 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
+from experiments.simulation import simulate, simulate_reference
 from gpssl import MarginalizedClassifier
-from gpssl.spatial import composition, embed, representation, simulate, simulate_reference
+from gpssl.spatial import composition, embed, representation
 
 
 @pytest.fixture(scope="module")

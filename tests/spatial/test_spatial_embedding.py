@@ -15,18 +15,9 @@ from scipy.spatial import cKDTree
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
+from experiments.simulation import CellSimulator, fit_cells, simulate, simulate_reference
 from gpssl import GPSSL
-from gpssl.spatial import (
-    CellSimulator,
-    composition,
-    embed,
-    fit_cells,
-    pure_spots,
-    representation,
-    simulate,
-    simulate_reference,
-    spatial_blocks,
-)
+from gpssl.spatial import composition, embed, pure_spots, representation, spatial_blocks
 from gpssl.spatial._embedding import _models_of
 from gpssl.spatial._modalities import gather
 

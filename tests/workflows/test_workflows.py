@@ -127,7 +127,7 @@ def test_json_of_a_command_has_no_model(tmp_path: Path) -> None:
 
 
 def test_tissue_in_memory_keeps_its_names() -> None:
-    from gpssl.spatial import simulate, simulate_reference
+    from experiments.simulation import simulate, simulate_reference
 
     adata = simulate(simulate_reference(), shape=(8, 8), random_state=0)
     result = gpssl.embed(adata, n_components=2)

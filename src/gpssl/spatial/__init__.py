@@ -5,26 +5,20 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy_names, names_for_type_checkers
 
 if TYPE_CHECKING:  # at run time a name is imported when it is first used
-    from ._cells import CellSimulator, fit_cells
     from ._composition import composition, spatial_blocks
     from ._embedding import SpotRepresentation, embed, representation
     from ._images import image_features
     from ._pure_spots import pure_spots
-    from ._simulation import simulate, simulate_reference
     from ._visium import read_visium
 
 __all__ = [
-    "CellSimulator",
     "SpotRepresentation",
     "composition",
     "embed",
-    "fit_cells",
     "image_features",
     "pure_spots",
     "read_visium",
     "representation",
-    "simulate",
-    "simulate_reference",
     "spatial_blocks",
 ]
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, csr_matrix, issparse, vstack
 from scipy.special import ndtr, ndtri
 
-from .._validation import check_number, seed_from
-from ._count_margins import CountMargins, fit_margins
-from ._fields import check_anndata, check_type_names, column, counts_of, first_few, listed, need
+from gpssl._validation import check_number, seed_from
+from gpssl.spatial._fields import check_anndata, check_type_names, column, counts_of, first_few, listed, need
+
+from .count_margins import CountMargins, fit_margins
 
 Array = NDArray[np.float64]
 

@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, load_npz
 from scipy.stats import nbinom, norm, poisson
 
-from gpssl.spatial import CellSimulator, fit_cells, simulate_reference
-from gpssl.spatial._cells import CellModel, CellStream
-from gpssl.spatial._count_margins import CountMargins, fit_margins
+from experiments.simulation import CellSimulator, fit_cells, simulate_reference
+from experiments.simulation.cells import CellModel, CellStream
+from experiments.simulation.count_margins import CountMargins, fit_margins
 
 anndata = pytest.importorskip("anndata", reason="needs the extra spatial")
 pandas = pytest.importorskip("pandas", reason="needs the extra spatial")

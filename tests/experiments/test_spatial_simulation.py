@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from gpssl.spatial import CellSimulator, fit_cells, simulate, simulate_reference
-from gpssl.spatial import _cells as cell_stream
-from gpssl.spatial import _simulation as simulation
-from gpssl.spatial._simulation import grid_coordinates, grid_traces
+from experiments.simulation import CellSimulator, fit_cells, simulate, simulate_reference
+from experiments.simulation import cells as cell_stream
+from experiments.simulation import slices as simulation
+from experiments.simulation.slices import grid_coordinates, grid_traces
 
 anndata = pytest.importorskip("anndata", reason="needs the extra spatial")
 pandas = pytest.importorskip("pandas", reason="needs the extra spatial")

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 from scipy.special import softmax
 
-from .._validation import check_number, seed_from
-from ._cells import CellSimulator, CellStream, fit_cells
-from ._fields import check_type_names, need
+from gpssl._validation import check_number, seed_from
+from gpssl.spatial._fields import check_type_names, need
+
+from .cells import CellSimulator, CellStream, fit_cells
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
