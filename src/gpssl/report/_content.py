@@ -20,9 +20,9 @@ class Points:
     """Where each row lies in the plane."""
 
     x: Array
-    """Not drawn where x or y is NaN. [n]"""
+    """Horizontal places; a row is not drawn where x or y is NaN. [n]"""
     y: Array
-    """[n]"""
+    """Vertical places. [n]"""
     axes: str
     """What the plane is: "t-SNE of the posterior mean", "tissue coordinates"."""
     rows: Sequence[str] | None = None
@@ -90,7 +90,7 @@ class Predictions:
     values: Array | None = None
     """The predicted numbers, in regression, to color by. [n]"""
     unit: str = ""
-    """Of the predicted numbers."""
+    """The unit of the predicted numbers."""
 
     def __post_init__(self) -> None:
         for name in ("certainty", "std", "labeled", "values"):
@@ -118,9 +118,9 @@ class RiskTable:
     """What the slider moves over."""
 
     targets: Array
-    """Increasing. [t]"""
+    """Risks that a person may ask for, increasing. [t]"""
     promises: Sequence[Promise]
-    """At least one; the first is shown at the start."""
+    """One or more; the first is shown at the start."""
     risk_name: str = "error rate"
     unit: str = "%"
     """ "%" shows shares as percentages; otherwise the unit of the predicted numbers, or nothing."""
@@ -188,17 +188,17 @@ class ReportContent:
 
     title: str
     subtitle: str = ""
-    """File, number of rows, date, version."""
+    """The file, its number of rows, a date, a version."""
     summary: Sequence[str] = ()
     """Sentences in plain words."""
     points: Points
     hover: Sequence[HoverColumn] = ()
     """Columns of the user's table: shown for the row under the pointer, listed with the most uncertain rows."""
     colorings: Sequence[ClassColoring | NumberColoring] = ()
-    """Beyond those that `predictions` bring."""
+    """Colorings beyond those that `predictions` bring."""
     predictions: Predictions | None = None
     controls: RiskTable | None = None
-    """Needs `predictions`."""
+    """The slider, which needs `predictions`."""
     risk_coverage: Chart | None = None
     reliability: Chart | None = None
     uncertain: int = 50
