@@ -128,7 +128,7 @@ def what_is_predicted(target: Target, error: float) -> str:
 
 def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject) -> list[Fact]:
     """Return settings and results, each with what it means."""
-    residual = (
+    verdict = (
         "Little enough to be ignored."
         if ssl.residual_ < WELL_COVERED
         else "That is much: more inducing points (--max-inducing) would follow the rows better."
@@ -142,7 +142,7 @@ def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject) -> list[Fact]:
             "over the number of rows unless it was chosen.",
         ),
         Fact("inducing points", f"{len(ssl.inducing_points_):,}", "Rows that carry the functions; the others are interpolated from them."),
-        Fact("residual", f"{ssl.residual_:.2g}", f"Share of the prior variance at the rows that the inducing points leave open. {residual}"),
+        Fact("residual", f"{ssl.residual_:.2g}", f"Share of the prior variance at the rows that the inducing points leave open. {verdict}"),
         Fact("directions", f"{len(ssl.eigenvalues_):,}", "How many independent patterns the kernel sees in the rows."),
         Fact("kernel", kernel_in_words(ssl.kernel_), "What says which rows are alike."),
         Fact("learned from", _learned_from(card), "The table behind the model. Rows that leave its ranges get a warning."),
