@@ -44,7 +44,7 @@ class ColumnFacts:
 
     @classmethod
     def of(cls, name: Any, column: Any) -> ColumnFacts:
-        """Of a column of a data frame or an array."""
+        """Return the facts of a column of a data frame or an array."""
         kind, dtype = kind_of(column), str(getattr(column, "dtype", "object"))
         if kind == "category":
             counts = counts_of_levels(column)
@@ -57,7 +57,7 @@ class ColumnFacts:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> ColumnFacts:
-        """What `dataclasses.asdict` gave, back from a file."""
+        """Return the facts from what `dataclasses.asdict` gave, read back from a file."""
         levels = content["levels"]
         facts = cls(**{**content, "levels": None if levels is None else tuple(map(str, levels))})
         ends = [end for end in (facts.minimum, facts.maximum) if end is not None]
@@ -66,7 +66,7 @@ class ColumnFacts:
         return facts
 
     def departures(self, column: Any) -> str | None:
-        """A sentence on the cells of other rows that the training rows had nothing like; None where there are none."""
+        """Return a sentence on the cells of other rows that the training rows had nothing like; None where there are none."""
         found = self._unknown_levels(column) if self.kind == "category" else self._beyond(encode_column(column))
         return f"{self.name!r}: of {len(column):,} rows, {'; '.join(found)}." if found else None
 
@@ -112,7 +112,7 @@ class ColumnFacts:
 
 
 def kind_of(column: Any) -> ColumnKind:
-    """What the cells of a column are."""
+    """Return what the cells of a column are."""
     if type(getattr(column, "dtype", None)).__name__ in ("CategoricalDtype", "Categorical", "Enum"):
         return "category"
     values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
@@ -133,7 +133,7 @@ def _kind_of_cells(cells: Iterable[Any]) -> ColumnKind:
 
 
 def counts_of_levels(column: Any) -> Counter[str]:
-    """How many rows have each level, as text."""
+    """Return how many rows have each level, as text."""
     values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column, dtype=object)
     counts: Counter[str] = Counter()
     for cell, n_rows in Counter(_known_cells(values.tolist())).items():
@@ -142,11 +142,11 @@ def counts_of_levels(column: Any) -> Counter[str]:
 
 
 def _known_cells(cells: list[Any]) -> list[Any]:
-    """Without None, NaN, and what pandas has for them."""
+    """Return the cells without None, NaN and what pandas has for them."""
     return [cell for cell in cells if not (cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell)]
 
 
 def _text(cell: Any) -> str:
-    """A whole number is the same level in a column of floats as in one of integers."""
+    """Return a cell as text: a whole number is the same level in a column of floats as in one of integers."""
     whole = isinstance(cell, float | np.floating) and float(cell).is_integer()
     return str(int(cell)) if whole else str(cell)

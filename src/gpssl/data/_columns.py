@@ -77,7 +77,7 @@ class Column:
         return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
 
     def labels(self, column: Any, missing: Sequence[str] = MISSING_WORDS) -> NDArray[Any]:
-        """Cells as names of classes: as in the file, but whole numbers without a point; None for what is missing, as these words are."""
+        """Return cells as names of classes: as in the file, but whole numbers without a point; None for missing cells and these words."""
         cells = cells_of(self.text(column), missing)
         names = np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])
         if self.reading in NUMBERS:
@@ -88,7 +88,7 @@ class Column:
         return names[cells.places]
 
     def written(self, part: SourcePart, *, typed: bool) -> Any:
-        """Cells as they are given back to the person who had them: text and values as they were, but for two things.
+        """Return cells as they are given back to the person who had them: text and values as they were, but for two things.
 
         In a file that knows types, what was text and can be read as numbers or dates is that; but whole numbers of 64 bits with more
         digits than double precision has, which nearly always are IDs, stay text. In a file of text, numbers have decimal points, as the
@@ -111,7 +111,7 @@ class Column:
         return self.kind == "number" and found.is_whole and found.n_values > 0 and max(-found.minimum, found.maximum) > LARGEST_WHOLE
 
     def text(self, column: Any) -> pa.Array:
-        """Cells as text, whole numbers without a point."""
+        """Return cells as text, whole numbers without a point."""
         if self.storage == "boolean":
             return plain(column).cast(pa.bool_()).cast(pa.string())
         column = canonical(column) if pa.types.is_duration(column.type) else plain(column)
@@ -126,12 +126,12 @@ def _as_dates(seconds: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def header_of_columns(columns: list[Column]) -> pd.DataFrame:
-    """A data frame without rows."""
+    """Return a data frame of these columns without rows."""
     return pd.DataFrame({column.name: np.empty(0, dtype=DTYPES[column.kind]) for column in columns})
 
 
 def why_not(column: Column) -> str | None:
-    """Why a column says nothing about what a row is like; None where it may."""
+    """Return why a column says nothing about what a row is like; None where it may."""
     found = column.findings
     if found.n_values == 0:
         return "it is empty"
@@ -146,7 +146,7 @@ def why_not(column: Column) -> str | None:
 
 
 def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
-    """Why a column seems to say who a row is, not what it is like."""
+    """Return why a column seems to say who a row is, not what it is like; None where it does not."""
     found = column.findings
     if column.kind == "category" and found.n_distinct > MOST_CATEGORIES * found.n_values:
         many = f"{found.n_distinct:,.0f}" if found.n_distinct < SKETCH_SIZE else f"about {found.n_distinct:,.0f}"
@@ -165,7 +165,7 @@ def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
 
 
 def notes_on_reading(columns: list[Column]) -> list[str]:
-    """What a person should know about how the cells were understood."""
+    """Return what a person should know about how the cells were understood."""
     notes = []
     for reading, what in (("comma", "decimal commas"), ("grouped", "commas between thousands")):
         found = [column.name for column in columns if column.reading == reading]
@@ -196,7 +196,7 @@ def _notes_on_odd_cells(columns: list[Column]) -> list[str]:
 
 
 def n_odd_cells(column: Column) -> int:
-    """Cells that are there, but cannot be read as the column is."""
+    """Return the number of cells that are there, but cannot be read as the column is."""
     found = column.findings
     if column.kind == "category" or column.reading == "typed":
         return 0
@@ -219,7 +219,7 @@ class MissingLabels:
 
 
 def missing_labels(column: Column, parts: Iterable[Any]) -> MissingLabels:
-    """From all cells of the target, as they stand in the file."""
+    """Return which words count as missing, from all cells of the target as they stand in the file."""
     if column.storage not in ("text", "category"):
         return MissingLabels(MISSING_WORDS, [])
     known = (*MISSING_WORDS, *(DASHES if column.reading in NUMBERS else ()))
@@ -236,7 +236,7 @@ def missing_labels(column: Column, parts: Iterable[Any]) -> MissingLabels:
 
 
 def _counts(text: Any, words: tuple[str, ...]) -> dict[str, int]:
-    """How often each word occurs."""
+    """Return how often each word occurs."""
     trimmed = compute.utf8_trim_whitespace(text).fill_null("")
     return {one["values"]: one["counts"] for one in compute.value_counts(trimmed).to_pylist() if one["values"] in words}
 

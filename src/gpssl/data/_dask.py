@@ -197,8 +197,8 @@ def _evaluate(
         place = f"partition {block_id[axis] if block_id else 0}"
         if not issparse(rows):
             return function(check_part(rows, place))
-        pieces = [function(part.rows) for part in SliceableRows(rows, place=place, first=None).parts()]
-        return np.concatenate(pieces, axis=axis) if pieces else function(rows.toarray())
+        results = [function(part.rows) for part in SliceableRows(rows, place=place, first=None).parts()]
+        return np.concatenate(results, axis=axis) if results else function(rows.toarray())
 
 
 def _delayed(function: Callable[..., Any]) -> Any:

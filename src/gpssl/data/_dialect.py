@@ -75,7 +75,7 @@ class ByteStream(io.RawIOBase):
         self._ahead: bytes = self.head
 
     def _read_head(self) -> bytes:
-        """Read the first bytes: those of a pipe come in small portions."""
+        """Read the first bytes: those of a pipe come a few at a time."""
         head = b""
         while len(head) < HEAD_BYTES and (more := self._bytes.read(HEAD_BYTES - len(head))):
             head += more

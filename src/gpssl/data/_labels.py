@@ -41,7 +41,7 @@ class Encoded(NamedTuple):
 
 
 def find_class_labels(y: Any) -> KnownLabels:
-    """The rows with a label: neither None nor NaN nor, where labels are whole numbers, −1."""
+    """Return the rows with a label: neither None nor NaN nor, where labels are whole numbers, −1."""
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
     labels = _labels_of_rows(y)
@@ -56,7 +56,7 @@ def find_class_labels(y: Any) -> KnownLabels:
 
 
 def labeled_rows(y: Any) -> KnownLabels:
-    """The same for rows to be scored or shown, where there need not be several classes."""
+    """Return the rows with a label, for scores and pictures, where there need not be several classes."""
     labels = _labels_of_rows(y)
     if len(labels.rows) == 0:
         raise ValueError("No row has a label: all are marked as unlabeled (-1 for whole numbers, None or NaN otherwise).")
@@ -73,7 +73,7 @@ def _labels_of_rows(y: Any) -> KnownLabels:
 
 
 def find_targets(y: Any) -> KnownLabels:
-    """The rows with a number to predict: those that are not NaN."""
+    """Return the rows with a number to predict: those that are not NaN."""
     if y is None:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
     values = column_or_1d(y, warn=True)
@@ -85,7 +85,7 @@ def find_targets(y: Any) -> KnownLabels:
 
 
 def encode_classes(y: Any, weight: NDArray[np.float64]) -> Encoded:
-    """Labels as numbers; a class of weight zero is none."""
+    """Return labels as numbers; a class of weight zero is none."""
     y = column_or_1d(y, warn=True)
     _check_classes(y)
     used = np.flatnonzero(weight > 0)
@@ -95,14 +95,14 @@ def encode_classes(y: Any, weight: NDArray[np.float64]) -> Encoded:
 
 
 def _check_classes(labels: NDArray[Any]) -> None:
-    """scikit-learn's check, without its warning that so many classes for so few rows look like numbers: labels are few here."""
+    """Check labels as scikit-learn does, without its warning that many classes of few rows look like numbers: labels are few here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes")
         check_classification_targets(labels)
 
 
 def check_at_least_two(classes: NDArray[Any]) -> None:
-    """A sentence for a single class."""
+    """Raise ValueError for a single class."""
     if len(classes) < 2:
         raise ValueError(
             f"The labeled rows, but for those of sample_weight zero, have only one class, {classes.tolist()[0]!r}: a classifier needs at "
@@ -111,7 +111,7 @@ def check_at_least_two(classes: NDArray[Any]) -> None:
 
 
 def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which values are None, NaN or pandas' NA. [n]"""
+    """Return which values are None, NaN or pandas' NA. [n]"""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind != "O":
@@ -126,13 +126,13 @@ def _is_missing(value: Any) -> bool:
 
 
 def as_labels(y: Any) -> NDArray[Any]:
-    """One label per row, as an array: of objects where NumPy would turn NaN into a string, as in a list of strings."""
+    """Return one label per row, as an array: of objects where NumPy would turn NaN into a string, as in a list of strings."""
     numpy_knows = isinstance(getattr(y, "dtype", None), np.dtype)
     return column_or_1d(np.asarray(y) if numpy_knows else np.asarray(y, dtype=object), warn=True)
 
 
 def _tidy(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels of one kind as an array of this kind, although None or NaN among them had made it one of objects."""
+    """Return labels of one kind as an array of this kind, although None or NaN among them had made it one of objects."""
     if labels.dtype.kind != "O" or len(labels) == 0:
         return labels
     kinds = sorted({type(label).__name__ for label in labels})
@@ -153,7 +153,7 @@ def _are_whole_numbers(values: NDArray[Any]) -> bool:
 
 
 def _refuse_minus_one_as_a_class(labels: KnownLabels, n_rows: int) -> None:
-    """Labels −1 and 1 alone are likely two classes; to take −1 for "unlabeled" would be a silent guess."""
+    """Raise ValueError for labels −1 and 1 alone: they are likely two classes, and to take −1 for "unlabeled" would be a silent guess."""
     if len(labels.rows) < n_rows and _are_whole_numbers(labels.values) and np.all(labels.values == 1):
         raise ValueError(
             "y has no class but 1 besides -1. Here -1 marks a row without a label, which leaves a single class. If -1 is a class of yours, "

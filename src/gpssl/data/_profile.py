@@ -73,7 +73,7 @@ class Findings:
     """The first cell of the shape text."""
 
     def __add__(self, other: Findings) -> Findings:
-        """Those of both sets of rows together."""
+        """Return the findings about both sets of rows together."""
         levels = None if self.levels is None or other.levels is None else self.levels | other.levels
         return Findings(
             self.n_rows + other.n_rows,
@@ -139,7 +139,7 @@ def profile(source: TableSource, readings: dict[str, Reading], progress: Progres
 
 
 def first_shapes(source: TableSource, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """The shapes of the first cells of columns of text, for a guess at what is to come."""
+    """Return the shapes of the first cells of columns of text, for a guess at what is to come."""
     part = next(source.parts(names), None) if names else None
     if part is None:
         return {}
@@ -194,7 +194,7 @@ def _shapes_of_each(cells: Sequence[Cells]) -> list[NDArray[np.int8]]:
 
 
 def _count(cells: Cells, shapes: NDArray[np.int8]) -> NDArray[np.int64]:
-    """How many rows have cells of each shape."""
+    """Return how many rows have cells of each shape."""
     return np.bincount(shapes, weights=cells.counts, minlength=len(SHAPES)).astype(np.int64)
 
 
@@ -256,7 +256,7 @@ def _hashes(values: Array) -> Hashes:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """The smallest different ones, at most as many as a sketch holds."""
+    """Return the smallest different hashes, at most as many as a sketch holds."""
     if len(hashes) > 8 * SKETCH_SIZE:
         few = np.unique(np.partition(hashes, 4 * SKETCH_SIZE)[: 4 * SKETCH_SIZE])
         if len(few) >= SKETCH_SIZE:
@@ -277,7 +277,7 @@ MAX_PASSES = 6
 def settle_readings(
     source: TableSource, kinds: Mapping[str, ColumnKind | None], progress: Progress | None = None
 ) -> tuple[dict[str, Reading], dict[str, Findings]]:
-    """The reading of each column and what was found with it. `kinds` names the columns, with the kind that is wanted, or None.
+    """Return the reading of each column and what was found with it. `kinds` names the columns, with the kind that is wanted, or None.
 
     A pass has to assume a reading for each column to find its smallest value and the like. The first rows tell which one, nearly always
     rightly; where the whole file tells another, these columns are read again.
@@ -317,14 +317,14 @@ def _decide_all(source: TableSource, shapes: Mapping[str, Shapes], kinds: Mappin
 
 
 def _without_looking(source: TableSource, name: str, kind: ColumnKind | None) -> Reading | None:
-    """The reading of a column that is no text, or is to be text; None where the cells decide."""
+    """Return the reading of a column that is no text, or is to be text; None where the cells decide."""
     if source.storage[name] == "category" or kind == "category":
         return "text"
     return "typed" if source.storage[name] != "text" else None
 
 
 def decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas: bool) -> Reading:
-    """The reading of a column of text with cells of such shapes, in a file that has decimal commas elsewhere, or not."""
+    """Return the reading of a column of text with cells of such shapes, in a file that has decimal commas elsewhere, or not."""
     number, date = _number_reading(shapes, separator, has_commas), _date_reading(shapes)
     if kind is not None:
         return {"number": number, "boolean": "boolean", "date": date or "month/day/year", "category": "text"}[kind]
@@ -341,12 +341,12 @@ def decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas: 
 
 
 def n_of_known(shapes: Shapes) -> int:
-    """Cells that are not missing, if the column holds numbers."""
+    """Return the number of cells that are not missing, if the column holds numbers."""
     return int(shapes.sum() - shapes[SHAPE["infinite"]] - shapes[SHAPE["dash"]])
 
 
 def is_ambiguous_date(shapes: Shapes) -> bool:
-    """Whether all cells are dates of which nobody can tell day and month."""
+    """Return whether all cells are dates of which nobody can tell day and month."""
     return _is_ambiguous(shapes) and _n_dates(shapes, "month/day/year") >= ENOUGH * n_of_known(shapes) > 0
 
 
@@ -385,7 +385,7 @@ def _is_ambiguous(shapes: Shapes) -> bool:
 
 
 def kind_of(reading: Reading, storage: str) -> ColumnKind:
-    """The kind of a column with this reading."""
+    """Return the kind of a column with this reading."""
     if reading in NUMBERS:
         return "number"
     if reading in DATES:

@@ -76,12 +76,12 @@ class Cells(NamedTuple):
 
 
 def cells_of(column: Any, words: Sequence[str] = MISSING_WORDS) -> Cells:
-    """The cells of a column of text, of which these words count as missing."""
+    """Return the cells of a column of text, of which these words count as missing."""
     return cells_of_each([column], words)[0]
 
 
 def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING_WORDS) -> list[Cells]:
-    """The cells of several columns: Arrow needs longer to begin than to clean those of one column."""
+    """Return the cells of several columns at once: for a few rows, each call of Arrow takes longer than its work."""
     encoded = [column.dictionary_encode() for column in columns]
     trimmed = compute.utf8_trim_whitespace(concatenated([one.dictionary for one in encoded]))
     missing = compute.is_in(trimmed, pa.array(words))
@@ -98,7 +98,7 @@ def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING_WORDS) 
 
 
 def concatenated(columns: Sequence[Any]) -> pa.Array:
-    """One array of strings after the other."""
+    """Return one array of all strings."""
     return pa.concat_arrays([column.cast(pa.string()) for column in columns]) if len(columns) != 1 else columns[0]
 
 
@@ -149,7 +149,7 @@ def finite_or_nan(values: Array) -> Array:
 
 
 def read_cells(cells: pa.Array, reading: Reading) -> Array:
-    """The values of different cells, NaN for those that the reading does not fit."""
+    """Return the values of different cells, NaN for those that the reading does not fit."""
     if reading == "boolean":
         lower = compute.utf8_lower(cells)
         known = np.where(_mask(compute.is_in(lower, pa.array((*FALSE, "0")))), 0.0, np.nan)
@@ -160,7 +160,7 @@ def read_cells(cells: pa.Array, reading: Reading) -> Array:
 
 
 def shapes_of(cells: pa.Array) -> NDArray[np.int8]:
-    """The shape of each cell, as a place in `SHAPES`."""
+    """Return the shape of each cell, as a place in `SHAPES`."""
     shapes = np.full(len(cells), SHAPE["text"], dtype=np.int8)
     lower = compute.utf8_lower(cells)
     shapes[_mask(compute.is_in(lower, pa.array((*TRUE, *FALSE))))] = SHAPE["boolean"]
@@ -188,7 +188,7 @@ _FITTING: dict[Reading, tuple[str, ...]] = {
 
 
 def fitting_shapes(reading: Reading) -> list[int]:
-    """Places of the shapes that a reading of numbers can read."""
+    """Return the places of the shapes that a reading of numbers can read."""
     split = [SHAPE[name] for name in _FITTING[reading]]
     return split if reading == "comma" else [SHAPE["unsplit number"], *split]
 
@@ -199,7 +199,7 @@ def _read_numbers(cells: pa.Array, reading: Reading) -> Array:
 
 
 def with_points(column: Any, reading: Reading) -> pa.Array:
-    """Text with the same digits, where cells that the reading fits have decimal points; all others as they were."""
+    """Return text with the same digits, where cells that the reading fits have decimal points; all others as they were."""
     fits, plain = _with_points(compute.utf8_trim_whitespace(column), reading)
     return compute.if_else(fits, plain, column)
 
@@ -212,7 +212,7 @@ def _with_points(cells: pa.Array, reading: Reading) -> tuple[pa.Array, pa.Array]
 
 
 def _read_dates(cells: pa.Array, pattern: str) -> Array:
-    """Seconds since 1970, in Greenwich time; NaN for days that no calendar has."""
+    """Return seconds since 1970, in Greenwich time; NaN for days that no calendar has."""
     found = compute.extract_regex(cells, pattern)
     fits = _mask(found.is_valid())
     field = {name: compute.struct_field(found, name) for name in ("year", "month", "day", "hour", "minute", "second", "zone")}
@@ -225,7 +225,7 @@ def _read_dates(cells: pa.Array, pattern: str) -> Array:
 
 
 def _field(field: pa.Array, fits: NDArray[np.bool_]) -> Array:
-    """A part of a date as numbers; 0 where it is not given, 1 where there is no date."""
+    """Return year, month or another field of dates as numbers; 0 where it is not given, 1 where there is no date."""
     text = compute.replace_substring(field, ",", ".")
     given = compute.and_(compute.not_equal(text, ""), pa.array(fits))
     values = as_floats(compute.if_else(given, text, pa.scalar(None, pa.string())).cast(pa.float64()))
@@ -233,7 +233,7 @@ def _field(field: pa.Array, fits: NDArray[np.bool_]) -> Array:
 
 
 def _zone_seconds(zone: pa.Array) -> Array:
-    """How far zones like +02:00 are ahead of Greenwich."""
+    """Return how many seconds zones like +02:00 are ahead of Greenwich."""
     parts = compute.extract_regex(zone.fill_null(""), r"^(?P<sign>[+-])(?P<hours>\d{2}):?(?P<minutes>\d*)$")
     fits = _mask(parts.is_valid())
     hours, minutes = (np.where(fits, _field(compute.struct_field(parts, name), fits), 0.0) for name in ("hours", "minutes"))
@@ -242,7 +242,7 @@ def _zone_seconds(zone: pa.Array) -> Array:
 
 
 def typed_values(column: Any) -> Array:
-    """Numbers, or seconds since 1970."""
+    """Return numbers, or seconds since 1970."""
     if pa.types.is_timestamp(column.type):
         return as_floats(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / 1e6
     return as_floats(column)
@@ -254,5 +254,5 @@ def as_floats(column: Any) -> Array:
 
 
 def _mask(values: Any) -> NDArray[np.bool_]:
-    """Truth values, false for null."""
+    """Return truth values, false for null."""
     return values.fill_null(False).to_numpy(zero_copy_only=False).astype(bool, copy=False)

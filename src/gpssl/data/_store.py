@@ -104,7 +104,7 @@ class ColumnStore:
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Add a part. Its columns need not be those of the parts before."""
-        packed = batch.serialize()  # one piece of memory, where a reader of text leaves many with room to spare
+        packed = batch.serialize()  # one block of memory, where a reader of text leaves many with room to spare
         self._schemas.append(batch.schema)
         self._in_memory.append(packed)
         self._n_bytes += packed.size

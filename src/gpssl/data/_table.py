@@ -180,7 +180,7 @@ class FileTable:
         self.notes = [*source.notes, *notes_on_reading(list(self._columns.values()))]
 
     def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
-        """The pass over the file."""
+        """Find out what the columns hold, from all their cells."""
         report = Progress("reading", None, enabled=False)
         readings, findings = settle_readings(self._source, kinds, report)
         report.finish()
@@ -190,7 +190,7 @@ class FileTable:
         self.n_rows = next(iter(findings.values())).n_rows
 
     def _choose(self, keep: Sequence[str]) -> None:
-        """Which columns to learn from."""
+        """Choose the columns to learn from."""
         self.used = []
         for name, column in self._columns.items():
             if name == self.target_name:
@@ -215,12 +215,12 @@ class FileTable:
         return [name for name in self._source.names if name in self._source.storage]
 
     def column(self, name: str) -> Column:
-        """One column, by its name."""
+        """Return one column, by its name."""
         self._settle([name])
         return self._columns[name]
 
     def _settle(self, names: Sequence[str]) -> None:
-        """Columns that were not asked for at first, in one more pass: read as they are."""
+        """Find out what columns hold that were not asked for at first."""
         new = [name for name in names if name not in self._columns]
         for name in new:
             if name not in self._source.storage:
@@ -260,11 +260,11 @@ class FileTable:
     # Rows
 
     def frame(self, extra: Sequence[str] = ()) -> pd.DataFrame:
-        """All rows: the columns to learn from, and further ones. Numbers and booleans are float64, dates datetime64, categories text."""
+        """Return all rows, with further columns. Numbers and booleans are float64, dates datetime64, categories text."""
         return pd.concat([self._empty(extra), *self.frames(extra)], ignore_index=True) if self.n_rows else self._empty(extra)
 
     def frames(self, extra: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-        """The same, part by part; the index counts the rows of the file."""
+        """Yield the same, part by part; the index counts the rows of the file."""
         columns = self._columns_of(extra)
         first = 0
 
@@ -287,7 +287,7 @@ class FileTable:
             first += part.cells.num_rows
 
     def rows(self) -> EncodedRows:
-        """The columns to learn from as encoded numbers, for a fit that reads part by part."""
+        """Return the columns to learn from as encoded numbers, for a fit that reads part by part."""
         columns = [self.column(name) for name in self.used]
         self._keep_codes([column for column in columns if column.kind == "category"])
         return EncodedRows(self._source, columns, self.n_rows)
@@ -302,7 +302,7 @@ class FileTable:
             self._with_codes |= set(names)
 
     def sample(self, n_rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
-        """At most so many rows, each as likely as any other, in the order of the file: the same ones however the file is read."""
+        """Return at most so many rows, each as likely as any other, in the order of the file: the same ones however the file is read."""
         if n_rows >= self.n_rows:
             return self.frame()
         last = np.partition(_row_hashes(0, self.n_rows, seed), n_rows - 1)[n_rows - 1]
@@ -310,7 +310,7 @@ class FileTable:
         return pd.concat([self._empty(()), *parts])
 
     def target(self) -> NDArray[Any]:
-        """The target of each row: numbers with NaN, or classes as text with None, where it is missing."""
+        """Return the target of each row: numbers with NaN, or classes as text with None, where it is missing."""
         return self._target_values.copy()
 
     @cached_property
@@ -327,12 +327,12 @@ class FileTable:
         return missing_labels(column, () if is_complete else self._cells_of(column))
 
     def texts(self, name: str) -> NDArray[Any]:
-        """One column of all rows as text, None where it is missing."""
+        """Return one column of all rows as text, None where it is missing."""
         column = self.column(name)
         return np.concatenate([column.labels(part) for part in self._cells_of(column)]).astype(object)
 
     def _cells_of(self, column: Column) -> Iterator[Any]:
-        """One column as it stands in the file, part by part."""
+        """Return one column as it stands in the file, part by part."""
         return (part.cells.column(0) for part in self._source.parts([column.name]))
 
     def _target(self) -> str:
@@ -350,7 +350,7 @@ class FileTable:
 
 
 def _row_hashes(first: int, n_rows: int, seed: int) -> NDArray[np.uint64]:
-    """A random number for each row, from its place in the file alone."""
+    """Return a random number for each row, from its place in the file alone."""
     start = mixed_bits(np.array([seed], dtype=np.uint64))
     return mixed_bits(mixed_bits(np.arange(first, first + n_rows, dtype=np.uint64) + np.uint64(1)) ^ start)
 

@@ -195,9 +195,9 @@ def _expand(path: str) -> list[Path]:
 
 
 def _in_natural_order(file: Path) -> list[tuple[int, str]]:
-    """part-2 before part-10, as Dask has it."""
-    pieces = re.split(r"(\d+)", str(file))
-    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
+    """Return a key that sorts part-2 before part-10, as Dask does."""
+    texts = re.split(r"(\d+)", str(file))
+    return [(int(text), "") if text.isdigit() else (-1, text) for text in texts]
 
 
 def _common_dtype(sources: Sequence[TableSource], names: Sequence[str]) -> type[np.floating[Any]]:

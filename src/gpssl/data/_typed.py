@@ -133,14 +133,14 @@ def _in_words(kind: Any) -> str:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The same values, but all text as strings, without a dictionary: each part of a file may have its own."""
+    """Return the same values, but all text as strings, without a dictionary: each part of a file may have its own."""
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.cast(pa.string()) if _storage(column.type) == "text" else column
 
 
 def canonical(column: pa.Array) -> pa.Array:
-    """Strings without words that count as missing, double precision, or microseconds in Greenwich time."""
+    """Return strings without words that count as missing, double precision, or microseconds in Greenwich time."""
     column = plain(column)
     kind = column.type
     storage = _storage(kind)

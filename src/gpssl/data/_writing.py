@@ -1,4 +1,4 @@
-"""Results in files of any format, whole or not there."""
+"""Write results into files of any format: a file is whole or not there."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def write_table(path: str | PathLike[str], frames: pd.DataFrame | Iterable[pd.Da
 
 @contextmanager
 def replacing(path: str | PathLike[str], *, force: bool) -> Iterator[Path]:
-    """A temporary path beside `path`, of the same ending: moved to `path` at the end, removed when something fails."""
+    """Yield a temporary path beside `path`, of the same ending: moved to `path` at the end, removed when something fails."""
     path = Path(path)
     check_writable(path, force=force)
     with written_beside(path) as temporary:
@@ -59,7 +59,7 @@ def replacing(path: str | PathLike[str], *, force: bool) -> Iterator[Path]:
 
 
 def check_writable(path: str | PathLike[str], *, force: bool) -> None:
-    """A sentence where a file cannot be written, for before the work and not after."""
+    """Raise FileError if a file cannot be written: before the work, not after it."""
     path = Path(path)
     if path.is_dir():
         raise FileError(f"{path} is a folder: name a file.")
@@ -127,7 +127,7 @@ def _cells(column: Any, separator: str) -> pa.Array:
 
 
 def _times(column: Any) -> pa.Array:
-    """As 2024-12-31, with the time of the day and the zone where there are any."""
+    """Return times like 2024-12-31, with the time of the day and the zone where there are any."""
     text = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.string())
     if column.type.tz:
         return compute.replace_substring_regex(text, r"\.0+(Z|[+-]\d+)$", r"\1")
@@ -162,7 +162,7 @@ def _arrow(path: Path, first: pd.DataFrame) -> Iterator[Write]:
 
 
 def _schema(first: pd.DataFrame) -> pa.Schema:
-    """That of the first part; a column without values there may have text further on."""
+    """Return the schema of the first part; a column without values there may have text further on."""
     schema = _arrow_table(first).schema
     fields = [pa.field(field.name, pa.string()) if pa.types.is_null(field.type) else field for field in schema]
     return pa.schema(fields)
@@ -184,7 +184,7 @@ def _json_lines(path: Path, _first: pd.DataFrame) -> Iterator[Write]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON knows; null for what is not finite, seconds for spans of time, and dates as text."""
+    """Return what JSON knows; None for what is not finite, seconds for spans of time, and dates as text."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, Decimal):
@@ -207,7 +207,7 @@ _WRITERS: dict[str, Any] = {
 
 
 def is_typed(path: str | PathLike[str]) -> bool:
-    """Whether a file of this name knows numbers and dates from text."""
+    """Return whether a file of this name tells numbers and dates from text."""
     return Path(path).suffix.lower() not in (".csv", ".tsv")
 
 
