@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 from gpssl.evaluation._expectation import Promise, certain_threshold, expect_classes, threshold_on_average
-from gpssl.evaluation._held_out import HeldOutClasses, hold_out_classes
+from gpssl.evaluation._held_out import HeldOutClasses, Labeled, hold_out_classes
 from gpssl.evaluation._selective import risk_coverage_curve
 
 Array = NDArray[np.float64]
@@ -85,3 +85,25 @@ def test_expectation_without_a_promise_keeps_all() -> None:
     expectation = expect_classes(rows, Promise())
     assert (expectation.coverage, expectation.n_judged, expectation.n_independent) == (1.0, 100, 50)
     assert expectation.kept_risk == expectation.risk == rows.is_wrong.mean()
+
+
+def test_rows_are_dealt_in_their_order_without_a_seed_and_rows_that_no_model_judges_are_told() -> None:
+    X = np.arange(8.0)[:, None]
+    y = np.array(["a"] * 4 + ["b"] * 4)
+    first, second = (hold_out_classes(LogisticRegression(), X, y, n_folds=4, random_state=None) for _ in range(2))
+    np.testing.assert_array_equal(first.proba, second.proba)
+    assert first.is_judged is not None
+    assert first.is_judged.all()
+    groups = np.array([0] * 4 + [1] * 3 + [2])  # without the first group one class is left
+    found = hold_out_classes(LogisticRegression(), X, y, groups=groups, random_state=None)
+    assert found.is_judged is not None
+    np.testing.assert_array_equal(found.is_judged, groups != 0)
+    np.testing.assert_array_equal(found.proba[:4], 0.5)
+
+
+def test_labeled_rows_can_be_taken_by_their_places() -> None:
+    labeled = Labeled.of(np.arange(5.0)[:, None], ["a", "b", "a", "b", "a"], np.arange(5) // 2)
+    some = labeled.take(np.array([1, 4]))
+    assert (some.places.tolist(), some.rows.ravel().tolist(), some.y.tolist()) == ([1, 4], [1.0, 4.0], ["b", "a"])
+    assert some.groups is not None
+    assert some.groups.tolist() == [0, 2]

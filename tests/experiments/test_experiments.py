@@ -1,4 +1,4 @@
-"""Who sees which rows, how settings are chosen and predictions scored, and tasks of all experiments."""
+"""Who sees which rows, how settings are chosen, and tasks of all experiments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from experiments import circles, decisions, labels, regression, scaling, spatial, temperature, uci
 from experiments.data.tables import load_classification, load_regression
@@ -21,7 +20,6 @@ from experiments.plan import Plan
 from experiments.protocol import draw_parts, hold_out, learn, pool_table, split_table, two_classes_first
 from gpssl.comparison import METHODS, by_accuracy, by_likelihood, split_seed
 from gpssl.datasets import Table, load_breast_cancer
-from gpssl.evaluation import macro_roc_auc, probabilities_of, score_classification, score_regression
 
 Array = NDArray[np.float64]
 
@@ -176,50 +174,6 @@ def test_grids_are_the_paper_s() -> None:
     assert all(setting["invariance_weight"] == setting["variance_weight"] for setting in TABLES.vicreg)
     assert {setting["learning_rate"] for setting in TABLES.vicreg} == {1e-5, 5e-5, 1e-4, 5e-4}
     assert {setting["noise"] for setting in TABLES.vicreg} == {0.1, 0.25, 0.5}
-
-
-def test_area_under_roc_is_the_mean_over_classes_and_a_class_without_labels_ranks_by_chance() -> None:
-    rng = np.random.default_rng(0)
-    classes = np.array(["a", "b", "c"])
-    y = rng.choice(classes, size=60)
-    proba = rng.dirichlet([1, 1, 1], size=60)
-    assert macro_roc_auc(y, proba, classes) == pytest.approx(roc_auc_score(y, proba, multi_class="ovr"))
-    proba[:, 2] = 0.0
-    proba /= proba.sum(axis=1, keepdims=True)
-    expected = np.mean([roc_auc_score(y == "a", proba[:, 0]), roc_auc_score(y == "b", proba[:, 1]), 0.5])
-    assert macro_roc_auc(y, proba, classes) == pytest.approx(expected)
-
-
-def test_log_loss_alone_leaves_out_classes_without_labels() -> None:
-    classes = np.array(["a", "b", "c"])
-    y = np.array(["a", "b", "c", "a"])
-    proba = np.array([[0.8, 0.2, 0], [0.4, 0.6, 0], [0.7, 0.3, 0], [0.3, 0.7, 0]])
-    scores = score_classification(y, proba, classes)
-    assert scores["accuracy"] == 0.5
-    assert scores["log loss"] == pytest.approx(-np.log([0.8, 0.6, 0.3]).mean())
-
-
-def test_probabilities_have_a_column_for_each_class_of_the_table() -> None:
-    class Model:
-        classes_ = np.array(["a", "c"])
-
-        def predict_proba(self, X: Array) -> Array:
-            return np.tile([0.3, 0.7], (len(X), 1))
-
-    proba = probabilities_of(Model(), np.zeros((2, 1)), np.array(["a", "b", "c"]))
-    np.testing.assert_array_equal(proba, [[0.3, 0, 0.7]] * 2)
-
-
-def test_coverage_is_that_of_the_central_interval() -> None:
-    class Model:
-        def predict_draws(self, X: Array) -> tuple[Array, Array]:
-            return np.zeros((1, len(X))), np.ones((1, len(X)))
-
-    y = np.array([-1.7, -1.6, 0.0, 1.6, 1.7])  # the quantiles are ±1.645
-    scores = score_regression(y, Model(), np.zeros((5, 1)))
-    assert scores["coverage"] == pytest.approx(0.6)
-    assert scores["RMSE"] == pytest.approx(np.sqrt((y**2).mean()))
-    assert scores["NLL"] == pytest.approx(0.5 * (y**2).mean() + 0.5 * np.log(2 * np.pi))
 
 
 def test_two_labels_are_of_two_classes() -> None:
