@@ -13,10 +13,9 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from gpssl.cli._console import show_table
 from gpssl.cli.compare import show_compared
-from gpssl.comparison._choice import choose_or_default
 from gpssl.comparison._compare import Comparison, Difference, compare, differences_from
 from gpssl.comparison._rivals import COLUMNS, FULL, MEAN, PRIOR, RIVALS, Candidate, Contest, numbers_from
-from gpssl.comparison._splits import at_most, divide
+from gpssl.comparison._splits import at_most, choose_or_default, divide
 from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._statistics import Estimate, corrected_p_value, holm
 from gpssl.workflows._subject import Subject, open_subject

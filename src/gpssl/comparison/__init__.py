@@ -4,7 +4,6 @@
 which `choose` takes the best on held-out labels.
 """
 
-from ._choice import Choice, Criterion, Validation, by_accuracy, by_likelihood, choose
 from ._compare import Comparison, Difference, compare
 from ._recommendation import recommend
 from ._rivals import (
@@ -21,7 +20,7 @@ from ._rivals import (
     Grids,
     vicreg_settings,
 )
-from ._splits import divide, split_seed
+from ._splits import Choice, Criterion, Validation, by_accuracy, by_likelihood, choose, divide, split_seed
 
 __all__ = [
     "COLUMNS",

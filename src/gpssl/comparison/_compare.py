@@ -22,10 +22,9 @@ from ..evaluation._scores import probabilities_of, score_classification, score_r
 from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
 from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_DRAWS, N_SPLITS, RESIDUAL_TOLERANCE, Alike, Kind, Settings
 from ..workflows._subject import open_subject
-from ._choice import choose_or_default
 from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend
 from ._rivals import COLUMNS, FULL, RIVALS, Candidate, Contest, Grids, numbers_from
-from ._splits import at_most, can_train, divide, split_seed
+from ._splits import at_most, can_train, choose_or_default, divide, split_seed
 
 Array = NDArray[np.float64]
 

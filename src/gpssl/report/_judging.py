@@ -11,10 +11,9 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._runtime.progress import Progress, percent
-from ..comparison._choice import choose_or_default
 from ..comparison._compare import contest_on
 from ..comparison._rivals import FULL, RIVALS
-from ..comparison._splits import at_most
+from ..comparison._splits import at_most, choose_or_default
 from ..data._labels import Target
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve, root_mean_squared_error
