@@ -107,7 +107,8 @@ def write_example(name: str, path: Path, *, n_labels: int | None = None, seed: i
     """Write a table with a column "target", of which `n_labels` random cells are filled in and the others empty."""
     import pandas as pd
 
-    from .data import check_writable, write_table
+    from .data import write_table
+    from .data._writing import check_writable
 
     check_writable(path, force=force)
     if name not in TABLES:

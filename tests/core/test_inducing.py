@@ -7,7 +7,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL
 from gpssl.core._features import choose_inducing_points, sample_candidates
-from gpssl.data import SliceableRows
+from gpssl.data._rows import SliceableRows
 
 Array = NDArray[np.float64]
 

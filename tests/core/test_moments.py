@@ -13,8 +13,9 @@ from threadpoolctl import threadpool_limits
 
 from gpssl.core._features import Features
 from gpssl.core._moments import Moments, Spectrum, moments_of_rows
-from gpssl.data import Part, Rows, SliceableRows
+from gpssl.data import Part, Rows
 from gpssl.data._arrays import row_blocks
+from gpssl.data._rows import SliceableRows
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from gpssl import GPSSL
-from gpssl.data import Part, SliceableRows, TableFiles
+from gpssl.data import Part, TableFiles
+from gpssl.data._rows import SliceableRows
 from row_files import (
     FRAME,
     N_ROWS,

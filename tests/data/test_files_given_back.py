@@ -12,7 +12,8 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from gpssl.data import is_typed, open_table, write_table
+from gpssl.data import open_table, write_table
+from gpssl.data._writing import is_typed
 from people import json_lines
 
 

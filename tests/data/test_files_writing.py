@@ -15,7 +15,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from gpssl.data import FileError, check_writable, replacing, write_table
+from gpssl.data import FileError, write_table
+from gpssl.data._writing import check_writable, replacing
 
 ENDINGS = ["csv", "tsv", "parquet", "pq", "arrow", "feather", "jsonl", "ndjson"]
 

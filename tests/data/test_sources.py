@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from gpssl import GPSSL, MarginalizedClassifier
-from gpssl.data import SliceableRows, TableFiles, open_rows
+from gpssl.data import TableFiles, open_rows
 from gpssl.data import _rows as part_module
+from gpssl.data._rows import SliceableRows
 from gpssl.kernels import NeighborRBF
 from row_files import (
     FRAME,

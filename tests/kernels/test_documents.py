@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 
 from gpssl import GPSSL
 from gpssl.core._features import Features
-from gpssl.data import SliceableRows
+from gpssl.data._rows import SliceableRows
 from gpssl.kernels import TfidfKernel
 
 Array = NDArray[np.float64]

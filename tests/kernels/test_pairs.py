@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 from gpssl import GPSSL
-from gpssl.data import SliceableRows
+from gpssl.data._rows import SliceableRows
 from gpssl.kernels import GroupKernel, NeighborRBF, PairKernel
 from gpssl.kernels._protocol import block_kernel
 from strings import SharedLetters

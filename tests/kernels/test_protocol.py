@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL
-from gpssl.data import SliceableRows
+from gpssl.data._rows import SliceableRows
 from gpssl.kernels import CategoryKernel, ColumnKernel, IncompleteRBF, NeighborDiffusion, NeighborRBF, NodeDiffusion, SpectrumKernel
 from gpssl.kernels._protocol import (
     PreparingKernel,

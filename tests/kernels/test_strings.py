@@ -21,7 +21,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL, MarginalizedClassifier
-from gpssl.data import SliceableRows
+from gpssl.data._rows import SliceableRows
 from gpssl.kernels import MismatchKernel, SpectrumKernel, SubsequenceKernel, TfidfKernel, _word_counts
 from gpssl.kernels._protocol import block_kernel, preparing_kernel, resolve_kernel
 

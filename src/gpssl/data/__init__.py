@@ -11,35 +11,24 @@ from .._runtime.lazy import lazy_names, names_for_type_checkers
 
 if TYPE_CHECKING:
     from ._column_facts import ColumnFacts
-    from ._columns import Column, TablePart
-    from ._dask import DaskRows
+    from ._columns import TablePart
     from ._errors import FileError
-    from ._opening import is_lazy, open_rows
-    from ._rows import Keeper, MappedRows, Part, Rows, SliceableRows
-    from ._table import EncodedRows, FileTable, open_table
+    from ._opening import open_rows
+    from ._rows import Part, Rows
+    from ._table import FileTable, open_table
     from ._table_files import TableFiles
-    from ._writing import check_writable, is_typed, replacing, write_table
+    from ._writing import write_table
 
 __all__ = [
-    "Column",
     "ColumnFacts",
-    "DaskRows",
-    "EncodedRows",
     "FileError",
     "FileTable",
-    "Keeper",
-    "MappedRows",
     "Part",
     "Rows",
-    "SliceableRows",
     "TableFiles",
     "TablePart",
-    "check_writable",
-    "is_lazy",
-    "is_typed",
     "open_rows",
     "open_table",
-    "replacing",
     "write_table",
 ]
 
