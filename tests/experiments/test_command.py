@@ -37,6 +37,7 @@ def test_help_says_what_can_be_run(arguments: list[str]) -> None:
     assert all(name in output for name in EXPERIMENTS)
 
 
+@pytest.mark.slow
 def test_command_prints_the_tables_and_says_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uci, "METHODS", ("GPSSL-full", "columns"))
     output = run("uci", "--quick", "--splits", "1", "--jobs", "1", "--output", tmp_path)
