@@ -83,9 +83,13 @@ def composition(
 
     Examples
     --------
-    >>> from gpssl.spatial import composition, embed, simulate, simulate_reference
-    >>> adata = simulate(simulate_reference(), shape=(12, 12))
-    >>> adata.obs["known"] = adata.obs["cell_type"].where(adata.obs["purity"] > 0.7)
+    >>> import numpy as np
+    >>> from anndata import AnnData
+    >>> from gpssl.spatial import composition, embed
+    >>> place = np.argwhere(np.ones((12, 12)))
+    >>> adata = AnnData(np.random.default_rng(0).poisson(1.0 + place[:, :1] * np.arange(50) / 50, (144, 50)).astype(float))
+    >>> adata.obsm["spatial"], adata.obs["known"] = place, np.where(place[:, 0] < 2, "edge", "")
+    >>> adata.obs.loc[place[:, 0] > 9, "known"] = "center"
     >>> embed(adata)
     >>> composition(adata, "known")
     >>> adata.obsm["gpssl_proba"].shape[0], adata.obs["gpssl_label"].isna().any()

@@ -101,8 +101,11 @@ def embed(
 
     Examples
     --------
-    >>> from gpssl.spatial import embed, simulate, simulate_reference
-    >>> adata = simulate(simulate_reference(), shape=(12, 12))
+    >>> import numpy as np
+    >>> from anndata import AnnData
+    >>> from gpssl.spatial import embed
+    >>> place = np.argwhere(np.ones((12, 12)))
+    >>> adata = AnnData(np.random.default_rng(0).poisson(1.0 + place[:, :1], (144, 50)).astype(float), obsm={"spatial": place})
     >>> embed(adata, n_components=5)
     >>> adata.obsm["X_gpssl"].shape, adata.obsm["X_gpssl_std"].shape
     ((144, 5), (144, 5))
