@@ -30,7 +30,7 @@ def test_modules_need_not_be_imported_by_themselves(name: str) -> None:
 def test_a_fresh_interpreter_finds_names_in_every_way() -> None:
     """Each statement by itself, for what one of them imports the next would find."""
     for statement in (
-        "from gpssl import *; GPSSL, kernels.NeighborRBF, __version__",
+        "from gpssl import *; GPSSL, load, __version__",
         "import gpssl; gpssl.kernels.NeighborRBF, gpssl.data.TableFiles, gpssl.GPSSL",
         "import gpssl.evaluation._selective as selective; selective.aurc",
         "from gpssl import GPSSL, downstream; downstream.MarginalizedClassifier(GPSSL())",

@@ -39,6 +39,8 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
 
     __version__: str
 
+# Rooms such as `gpssl.kernels` are not listed: `from gpssl import *` would import all of them, and some need packages that are not
+# installed. `import gpssl` is enough to use them, see `_MODULES`.
 __all__ = [
     "GPSSL",
     "MarginalizedClassifier",
@@ -47,11 +49,7 @@ __all__ = [
     "RepresentationSearch",
     "__version__",
     "compare",
-    "downstream",
     "embed",
-    "evaluation",
-    "inference",
-    "kernels",
     "label",
     "load",
     "read_card",

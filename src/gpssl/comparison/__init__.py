@@ -1,11 +1,10 @@
-"""GPSSL beside other methods: rivals, splits, the choice of settings, and what to recommend.
+"""GPSSL beside other methods: rivals, splits and the choice of settings.
 
 `compare` does all of it on a table. The parts are for comparisons of your own: `METHODS` are given a `Contest` and return candidates, of
 which `choose` takes the best on held-out labels.
 """
 
 from ._compare import Comparison, Difference, compare
-from ._recommendation import recommend
 from ._rivals import (
     COLUMNS,
     FULL,
@@ -18,6 +17,7 @@ from ._rivals import (
     Candidate,
     Contest,
     Grids,
+    numbers_from,
     vicreg_settings,
 )
 from ._splits import Choice, Criterion, Validation, by_accuracy, by_likelihood, choose, divide, split_seed
@@ -44,7 +44,7 @@ __all__ = [
     "choose",
     "compare",
     "divide",
-    "recommend",
+    "numbers_from",
     "split_seed",
     "vicreg_settings",
 ]

@@ -104,7 +104,7 @@ class Contest:
     head: Any = None
     """None is the default head of the marginalized classifier or regressor."""
     encoder: Any = None
-    """Steps that make numbers of the rows, for methods without a kernel; None where the rows are numbers of comparable size already."""
+    """Steps that make numbers of the rows, for methods without a kernel: `numbers_from(rows)`. None where they are such numbers already."""
     seed: int = 0
 
     @cached_property

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         reliability_curve,
         root_mean_squared_error,
     )
-    from ._expectation import Expectation, Promise, expect
+    from ._expectation import Expectation
     from ._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
     from ._scores import macro_roc_auc, probabilities_of, score_classification, score_regression
     from ._selective import (
@@ -53,7 +53,6 @@ __all__ = [
     "HeldOutNumbers",
     "Interval",
     "Labeled",
-    "Promise",
     "ReliabilityCurve",
     "RiskCoverageCurve",
     "augrc",
@@ -66,7 +65,6 @@ __all__ = [
     "continuous_ranked_probability_score",
     "corrected_error",
     "corrected_p_value",
-    "expect",
     "expected_calibration_error",
     "hold_out_classes",
     "hold_out_numbers",

@@ -1,13 +1,11 @@
 """Model files: data and no code, with a card that says what a model was trained on. See `save` and `load`."""
 
-from ..data._column_facts import ColumnFacts
 from ._archive import ModelFileError
 from ._card import ModelCard, OutsideTrainingRangeWarning, facts_of_rows
 from ._model_files import FORMAT, card_of, load, read_card, save
 
 __all__ = [
     "FORMAT",
-    "ColumnFacts",
     "ModelCard",
     "ModelFileError",
     "OutsideTrainingRangeWarning",
