@@ -282,11 +282,11 @@ class TablePart:
         return pd.DataFrame({name: pd.Series(cells).set_axis(self._index) for name, cells in values.items()})
 
 
-def check_kinds(columns: list[Column], path: Path, where: str = "when the model was trained") -> None:
+def check_kinds(columns: list[Column], title: str | Path, where: str = "when the model was trained") -> None:
     """Raise FileError where a column holds something else than it held in other rows."""
     for column in columns:
         found = column.findings
         differs = column.reading == "typed" and "date" in (column.kind, column.storage) and column.kind != column.storage
         if differs or n_odd_cells(column) > found.n_values:
             example = f" (such as {found.odd[:40]!r})" if found.odd is not None else ""
-            raise FileError(f"Column {column.name!r} of {path} held {column.kind}s {where}, but not here{example}.")
+            raise FileError(f"Column {column.name!r} of {title} held {column.kind}s {where}, but not here{example}.")

@@ -39,12 +39,17 @@ def _reason(message: str) -> str:
     return f"{message.splitlines()[0].rstrip('.')}. It may be damaged or of another kind than its name says."
 
 
-def no_such_column(name: str, names: Sequence[str], path: object, what: str = "column") -> FileError:
+def beginning(title: str | Path) -> str:
+    """Return what a sentence begins with: words such as "the table" get a capital letter, paths stay as they are."""
+    return title[:1].upper() + title[1:] if isinstance(title, str) else str(title)
+
+
+def no_such_column(name: str, names: Sequence[str], title: str | Path, what: str = "column") -> FileError:
     """Return the error for a column that is not there; it tells the names that are nearest, or the first ones where none is near."""
     near = _near(name, names)
     first = ", ".join(repr(one) for one in names[:8]) + (", …" if len(names) > 8 else "")
     advice = f"did you mean {' or '.join(map(repr, near))}?" if near else f"its columns are {first}."
-    return FileError(f"{path} has no {what} {name!r}; {advice}")
+    return FileError(f"{beginning(title)} has no {what} {name!r}; {advice}")
 
 
 def _near(name: str, names: Sequence[str]) -> list[str]:

@@ -29,7 +29,7 @@ from ._columns import (
     why_not,
 )
 from ._delimited import DelimitedFile
-from ._errors import FileError, listed, no_such_column
+from ._errors import FileError, beginning, listed, no_such_column
 from ._profile import Findings, kind_of, settle_readings
 from ._readings import Reading
 from ._rows import Part, Rows, rows_of_a_part
@@ -101,6 +101,7 @@ def open_table(
     target: str | None = None,
     columns: Sequence[ColumnFacts] | None = None,
     target_kind: TargetKind | None = None,
+    title: str | None = None,
 ) -> FileTable:
     """Read a file once from beginning to end, to learn what its columns hold.
 
@@ -119,17 +120,19 @@ def open_table(
         What a model's card says about its columns: read these, in this order and as these kinds.
     target_kind
         Whether the target is classes or a number; by default its cells decide.
+    title
+        What errors call the table; by default the path.
     """
     source = open_source(Path(path))
     named = [one for one in ignore if isinstance(one, str)]
-    _check_names(source, keep, named, target, columns)
+    _check_names(source, title or source.path, keep, named, target, columns)
     patterns = [one for one in ignore if isinstance(one, re.Pattern)]
     matched = [name for name in source.names if name != target and any(pattern.fullmatch(name) for pattern in patterns)]
-    table = FileTable(source, keep=keep, ignore=[*named, *matched], target=target, wanted=columns)
+    table = FileTable(source, title or source.path, keep=keep, ignore=[*named, *matched], target=target, wanted=columns)
     if target is not None:
         table.target_kind = target_kind or table.likely_target_kind
         if table.target_kind == "number" and table.column(target).kind == "category":
-            raise FileError(f"The target {target!r} of {path} holds text, not numbers: predict it as a class, or mend its cells.")
+            raise FileError(f"The target {target!r} of {title or path} holds text, not numbers: predict it as a class, or mend its cells.")
         table.notes += table._missing_labels.notes
     return table
 
@@ -154,13 +157,14 @@ class FileTable:
     def __init__(
         self,
         source: TableSource,
+        title: str | Path,
         *,
         keep: Sequence[str],
         ignore: Sequence[str],
         target: str | None,
         wanted: Sequence[ColumnFacts] | None,
     ) -> None:
-        self.path, self._source = source.path, source
+        self._source, self._title = source, title
         self._with_codes: set[str] = set()
         self.target_name = target
         self.target_kind: TargetKind | None = None
@@ -176,7 +180,7 @@ class FileTable:
             self._choose(keep)
         else:
             self.used = [fact.name for fact in wanted]
-            check_kinds([self.column(name) for name in self.used], self.path)
+            check_kinds([self.column(name) for name in self.used], self._title)
         self.notes = [*source.notes, *notes_on_reading(list(self._columns.values()))]
 
     def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
@@ -185,7 +189,7 @@ class FileTable:
         readings, findings = settle_readings(self._source, kinds, report)
         report.finish()
         if not findings:
-            raise FileError(f"{self.path} has a line of names, but no rows.")
+            raise FileError(f"{beginning(self._title)} has names of columns, but no rows.")
         self._columns = {name: self._new_column(name, kinds[name], reading, findings[name]) for name, reading in readings.items()}
         self.n_rows = next(iter(findings.values())).n_rows
 
@@ -204,8 +208,8 @@ class FileTable:
             else:
                 self.used.append(name)
         if not self.used:
-            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(self.dropped.items())[:3])
-            raise FileError(f"{self.path} has no column to learn from in its {self.n_rows:,} row(s) ({reasons}).")
+            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(self.dropped.items())[:3]) or "it holds the target alone"
+            raise FileError(f"{beginning(self._title)} has no column to learn from in its {self.n_rows:,} row(s) ({reasons}).")
 
     # What is known
 
@@ -224,7 +228,7 @@ class FileTable:
         new = [name for name in names if name not in self._columns]
         for name in new:
             if name not in self._source.storage:
-                raise no_such_column(name, self._source.names, self.path)
+                raise no_such_column(name, self._source.names, self._title)
         if not new:
             return
         readings, findings = settle_readings(self._source, dict.fromkeys(new))
@@ -391,15 +395,20 @@ def _files_like(path: Path) -> str:
 
 
 def _check_names(
-    source: TableSource, keep: Sequence[str], ignore: Sequence[str], target: str | None, columns: Sequence[ColumnFacts] | None
+    source: TableSource,
+    title: str | Path,
+    keep: Sequence[str],
+    ignore: Sequence[str],
+    target: str | None,
+    columns: Sequence[ColumnFacts] | None,
 ) -> None:
     for name in (*keep, *ignore):
         if name not in source.names:
-            raise no_such_column(name, source.names, source.path)
+            raise no_such_column(name, source.names, title)
     if target is not None and target not in source.names:
-        raise no_such_column(target, source.names, source.path)
+        raise no_such_column(target, source.names, title)
     if target is not None and target in source.unusable:
-        raise FileError(f"The target {target!r} of {source.path} {source.unusable[target]}.")
+        raise FileError(f"The target {target!r} of {title} {source.unusable[target]}.")
     missing = [fact.name for fact in columns or () if fact.name not in source.storage]
     if missing:
-        raise FileError(f"{source.path} lacks {len(missing):,} column(s) that the model was trained on: {listed(missing)}.")
+        raise FileError(f"{beginning(title)} lacks {len(missing):,} column(s) that the model was trained on: {listed(missing)}.")

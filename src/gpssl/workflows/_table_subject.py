@@ -18,6 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from ..data._column_facts import ColumnFacts
 from ..data._columns import TablePart
+from ..data._errors import FileError
 from ..data._labels import Target, TargetKind
 from ..data._table import FileTable, open_table
 from ..data._writing import is_typed, write_table
@@ -49,7 +50,15 @@ class TableSubject(Subject):
         self.path, file = self._file_of(table)
         self.name = "the table" if self.path is None else self.path.name
         asked: list[str | re.Pattern[str]] = [*ignore, *([] if group is None else [group]), *([] if results is None else [results])]
-        self.table: FileTable = open_table(file, keep=keep, ignore=asked, target=target, target_kind=target_kind, columns=columns)
+        self.table: FileTable = open_table(
+            file,
+            keep=keep,
+            ignore=asked,
+            target=target,
+            target_kind=target_kind,
+            columns=columns,
+            title=self.name if self.path is None else None,
+        )
         earlier = [] if results is None else [name for name in self.table.names if results.fullmatch(name) and name != target]
         apart = [*ignore, *earlier, *([] if group is None else [group])]
         self.n_rows = self.table.n_rows
@@ -67,12 +76,16 @@ class TableSubject(Subject):
         if isinstance(table, str | PathLike):
             return Path(table), Path(table)
         import pandas as pd
+        import pyarrow as pa
 
         if not isinstance(table, pd.DataFrame):
             raise TypeError(f"A table is a path, a pandas data frame or AnnData, got {type(table).__name__}.")
         folder = tempfile.mkdtemp(prefix="gpssl-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        write_table(Path(folder) / "table.arrow", table)
+        try:
+            write_table(Path(folder) / "table.arrow", table)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise FileError(f"The table cannot be read: {'. '.join(map(str, error.args))}. Give each column values of one type.") from error
         self.index = table.index
         return None, Path(folder) / "table.arrow"
 
