@@ -66,8 +66,8 @@ def embed(
     Parameters
     ----------
     table
-        A path (CSV, TSV, Parquet, Arrow, JSON lines, .h5ad), a pandas data frame, or AnnData, to which the fields of `gpssl.spatial.embed`
-        are added. Mixed columns and missing cells are fine.
+        A path (CSV, TSV, Parquet, Arrow, JSON lines, .h5ad), a pandas data frame, or AnnData; objects in memory are left as they are.
+        Mixed columns and missing cells are fine.
     n_components
         J, the number of dimensions; by default 5, for tissue 10.
     alike

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from ..data._column_facts import ColumnFacts
-from ..data._errors import FileError
+from ..data._errors import FileError, beginning
 from ..data._labels import UNLABELED_WORDS, Target, TargetKind
 from ..data._writing import replacing, write_table
 from ..estimator import GPSSL
@@ -30,7 +30,7 @@ class TissueSubject(Subject):
     def __init__(self, tissue: Any, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None) -> None:
         self.path = Path(tissue) if isinstance(tissue, str | PathLike) else None
         self.name = "the tissue" if self.path is None else self.path.name
-        self.adata = tissue if self.path is None else _read(self.path)
+        self.adata = _own(tissue) if self.path is None else _read(self.path)
         self.index = self.adata.obs_names
         self.n_rows = int(self.adata.n_obs)
         self.notes = [f"{self.n_rows:,} spots, {self.adata.n_vars:,} genes"]
@@ -41,7 +41,8 @@ class TissueSubject(Subject):
         self._fitted: dict[Settings, GPSSL] = {}
         for name in (target, group):
             if name is not None and name not in self.adata.obs:
-                raise FileError(f"{self.name} has no column {name!r} in obs; it has {', '.join(map(repr, self.adata.obs.columns))}.")
+                names = ", ".join(map(repr, self.adata.obs.columns))
+                raise FileError(f"{beginning(self.path or self.name)} has no column {name!r} in obs; it has {names}.")
         if self._spatial_key is None:
             self.notes.append('There is no obsm["spatial"]: rows are compared by their expression alone.')
 
@@ -50,7 +51,7 @@ class TissueSubject(Subject):
         return self.fit(settings).kernel_
 
     def fit(self, settings: Settings) -> GPSSL:
-        """Return the representation of `gpssl.spatial.embed`, whose fields are added to the spots; each is learned once."""
+        """Return the representation of `gpssl.spatial.embed`; each is learned once."""
         if settings not in self._fitted:
             self._fitted[settings] = self._embed(settings)
         return self._fitted[settings]
@@ -77,8 +78,8 @@ class TissueSubject(Subject):
 
         if KEY not in self.adata.uns:
             raise FileError(
-                f"{self.name} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learned from. Use the .h5ad "
-                "file that gpssl embed or gpssl label wrote with it (-o FILE.h5ad)."
+                f"{beginning(self.path or self.name)} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learned "
+                "from. Use the .h5ad file that gpssl embed or gpssl label wrote with it (-o FILE.h5ad)."
             )
         yield SubjectPart(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, self._cells)
 
@@ -125,6 +126,14 @@ class TissueSubject(Subject):
             self.adata.obs[name] = _storable(new[name])
         with replacing(out, force=force) as beside:
             self.adata.write_h5ad(beside)
+
+
+def _own(adata: Any) -> Any:
+    """Return AnnData to which fields can be added without changing what the person has; the counts are shared, not copied."""
+    from anndata import AnnData
+
+    fields = {name: dict(getattr(adata, name)) for name in ("uns", "obsm", "varm", "layers", "obsp", "varp")}
+    return AnnData(adata.X, adata.obs.copy(), adata.var.copy(), raw=adata.raw, **fields)
 
 
 def _storable(column: Any) -> Any:
