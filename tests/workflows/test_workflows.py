@@ -18,7 +18,6 @@ from gpssl.cli.label import label as label_command
 from gpssl.cli.transform import transform as transform_command
 from gpssl.report import make_report
 from gpssl.workflows._choices import ChoiceError
-from gpssl.workflows._subject import open_subject
 from people import two_groups, written
 
 NAMES = {"n_components": "components", "n_draws": "draws", "n_splits": "splits", "random_state": "seed", "model_out": "model"}
@@ -60,12 +59,10 @@ def test_data_frame_gives_what_its_file_gives_and_nothing_is_written(tmp_path: P
     assert (new["kind_predicted"].isna() == frame["kind"].notna()).all()
 
 
-def test_path_and_subject_are_tables_too(tmp_path: Path) -> None:
+def test_path_is_a_table_too(tmp_path: Path) -> None:
     table = written(two_groups(), tmp_path / "things.csv")
     by_path = gpssl.embed(str(table), n_components=2, ignore=["kind"], out=tmp_path / "out.csv")
-    by_subject = gpssl.embed(open_subject(table, ignore=["kind"]), n_components=2)
     assert by_path.written == [tmp_path / "out.csv", tmp_path / "out.gpssl"]
-    pd.testing.assert_frame_equal(by_path.frame(), by_subject.frame())
     written_columns = pd.read_csv(tmp_path / "out.csv")[by_path.frame().columns]
     np.testing.assert_allclose(by_path.frame(), written_columns, rtol=1e-12)
 
@@ -101,11 +98,37 @@ def test_model_without_a_card_gets_a_sentence() -> None:
         ({"alike": "rows"}, "alike: 'rows' is neither 'columns' nor 'neighbors'"),
         ({"confidence": 2.0}, "confidence: 2 is no share"),
         ({"max_risk": 0.0}, "max_risk: 0 is no share"),
+        ({"target_kind": "klass"}, "target_kind: 'klass' is neither 'class' nor 'number'"),
+        ({"keep": "size"}, r"keep: 'size' is a text, not a list of names: write keep=\['size'\]"),
+        ({"ignore": "size"}, r"write ignore=\['size'\]"),
     ],
 )
 def test_wrong_choices_name_the_parameter(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ChoiceError, match=words):
         gpssl.label(two_groups(), "kind", **options)
+
+
+@pytest.mark.parametrize("n_components", [0, -1, 2.5])
+def test_wrong_number_of_dimensions_gets_a_sentence(n_components: Any) -> None:
+    with pytest.raises(ValueError, match=f"n_components must be a whole number of at least 1, got {n_components}"):
+        gpssl.embed(two_groups(), n_components=n_components)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        (lambda frame: frame, {"target": "kin"}, "The table has no column 'kin'; did you mean 'kind'"),
+        (lambda frame: frame, {"ignore": ["siz"]}, "The table has no column 'siz'; did you mean 'size'"),
+        (lambda frame: frame.iloc[:0], {}, "The table has names of columns, but no rows"),
+        (lambda frame: frame[["kind"]], {}, "The table has no column to learn from in its 60 .*holds the target alone"),
+        (lambda frame: frame, {"target_kind": "number"}, "The target 'kind' of the table holds text"),
+        (lambda frame: frame.assign(size=[1, "a"] * 30), {}, "The table cannot be read: .*column size.* values of one type"),
+    ],
+)
+def test_errors_about_a_data_frame_call_it_the_table(change: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        gpssl.label(change(two_groups()), **{"target": "kind", **options})
+    assert "table.arrow" not in str(caught.value)
 
 
 def test_what_is_no_table_gets_a_sentence() -> None:
@@ -128,9 +151,42 @@ def test_json_of_a_command_has_no_model(tmp_path: Path) -> None:
 
 def test_tissue_in_memory_keeps_its_names() -> None:
     from experiments.simulation import simulate, simulate_reference
+    from gpssl import spatial
 
     adata = simulate(simulate_reference(), shape=(8, 8), random_state=0)
     result = gpssl.embed(adata, n_components=2)
     assert list(result.frame().index) == list(adata.obs_names)
-    np.testing.assert_allclose(result.frame()[["gpssl_1", "gpssl_2"]], adata.obsm["X_gpssl"], atol=1e-8)
     assert result.model.card_.notes["kind"] == "tissue"
+    spatial.embed(adata, n_components=2)
+    np.testing.assert_allclose(result.frame()[["gpssl_1", "gpssl_2"]], adata.obsm["X_gpssl"], atol=1e-8)
+
+
+@pytest.mark.parametrize("is_view", [False, True])
+def test_tissue_in_memory_is_left_as_it_is(is_view: bool, tmp_path: Path) -> None:
+    import anndata
+
+    from experiments.simulation import simulate, simulate_reference
+    from gpssl import spatial
+
+    adata = simulate(simulate_reference(), shape=(8, 8), cells_per_spot=30, random_state=0)
+    adata.obs["known"] = adata.obs["cell_type"].where(adata.obs["purity"] > 0.5)
+    adata.raw = adata
+    spatial.embed(adata, n_components=3)
+    spatial.composition(adata, "known", n_draws=5)
+    adata = adata[:60] if is_view else adata
+    before = adata.copy()
+    gpssl.compare(adata, "known", n_splits=2, n_draws=5)
+    gpssl.label(adata, "known", n_draws=5, out=tmp_path / "labeled.h5ad")
+    gpssl.embed(adata, n_components=2)
+    assert adata.is_view == is_view
+    assert "gpssl_label" in adata.obs
+    assert adata.obsm["X_gpssl"].shape[1] == 3
+    for name in ("obs", "var"):
+        pd.testing.assert_frame_equal(getattr(adata, name), getattr(before, name))
+    for name in ("uns", "obsm", "varm", "layers"):
+        assert set(getattr(adata, name)) == set(getattr(before, name))
+    np.testing.assert_array_equal(adata.obsm["X_gpssl"], before.obsm["X_gpssl"])
+    np.testing.assert_array_equal(adata.X.toarray(), before.X.toarray())
+    found = anndata.read_h5ad(tmp_path / "labeled.h5ad")
+    assert {"known_predicted", "known_probability"} <= set(found.obs)
+    assert found.raw.shape == adata.raw.shape

@@ -55,7 +55,7 @@ class Settings:
 
     def n_components_for(self, kind: Kind) -> int:
         """Return J for rows of this kind."""
-        return self.n_components or N_COMPONENTS[kind]
+        return N_COMPONENTS[kind] if self.n_components is None else self.n_components
 
 
 def check_share(parameter: str, value: float) -> None:

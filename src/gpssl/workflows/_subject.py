@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from ..estimator import GPSSL
 from ..evaluation._held_out import Labeled
 from ..io._card import OutsideTrainingRangeWarning
 from ..io._model_files import attach_card, card_of, save
-from ._choices import Kind, Settings
+from ._choices import ChoiceError, Kind, Settings
 
 Array = NDArray[np.float64]
 
@@ -191,13 +191,16 @@ def open_subject(
     columns: Sequence[ColumnFacts] | None = None,
     results: re.Pattern[str] | None = None,
 ) -> Subject:
-    """Open a path, a pandas data frame or AnnData; return an opened subject as it is.
+    """Open a path, a pandas data frame or AnnData.
 
     `columns` are those of a model that will be used on the rows. Columns with names that match `results` are about to be written, and not
     learned from.
     """
-    if isinstance(table, Subject):
-        return table
+    for parameter, names in (("keep", keep), ("ignore", ignore)):
+        if isinstance(names, str):
+            raise ChoiceError(parameter, f"{names!r} is a text, not a list of names: write {parameter}=[{names!r}].")
+    if target_kind not in (None, *get_args(TargetKind)):
+        raise ChoiceError("target_kind", f"{target_kind!r} is neither {' nor '.join(map(repr, get_args(TargetKind)))}.")
     if not is_tissue(table):
         from ._table_subject import TableSubject
 
