@@ -184,6 +184,15 @@ def test_names_of_text_columns_may_begin_with_the_sign_of_a_comment(tmp_path: Pa
     assert (table.names, table.n_rows, table.notes) == (["#who", "where"], 20, [])
 
 
+@pytest.mark.parametrize("n_marked", [1, 3, 49, 50, 51, 120])
+def test_rows_may_begin_with_the_sign_of_a_comment_as_their_names_do(tmp_path: Path, n_marked: int) -> None:
+    rows = [f"{'#' if row < n_marked else ''}t{row},{row / 7:.3f},{row % 5}" for row in range(120)]
+    (tmp_path / "table.csv").write_text("# made by hand\n" + "\n".join(["#ticket,size,kind", *rows]) + "\n")
+    table = open_table(tmp_path / "table.csv", keep=["#ticket"])
+    assert (table.names, table.n_rows) == (["#ticket", "size", "kind"], 120)
+    assert table.notes[0] == "1 line above the names of the columns was skipped."
+
+
 def test_row_names_of_r_with_gaps_in_the_first_row_are_no_title(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("a,b\nr1,NA,NA\n" + "".join(f"r{i},{i % 7},{i % 5}\n" for i in range(2, 30)))
     table = open_table(tmp_path / "table.csv")

@@ -115,7 +115,7 @@ def read_dialect(path: Path, stream: ByteStream, encoding: str | None = None) ->
     layout = _layout(text, path, is_whole=len(stream.head) < HEAD_BYTES)
     rows = layout.rows
     if not rows or not any(cell.strip() for cell in rows[0]):
-        raise FileError(f"{path} begins with an empty line; its first line should hold the names of the columns.")
+        raise FileError(f"{path} has no names of columns: its first line that is neither empty nor a comment (#) should hold them.")
     names, note = _complete_names(rows)
     _check_names_are_no_numbers(names, path)
     notes = (*_notes(stream.compression, encoding, layout, path), *note)
@@ -167,7 +167,9 @@ def _layout(text: str, path: Path, *, is_whole: bool) -> _Layout:
     comments = _comment_lines(text)
     separator, rows, lines = _guess(text, comments, given, path)
     if comments and _holds_names(comments[-1], rows, separator):
-        comments.pop()
+        n_cells = _n_cells(comments.pop(), separator)
+        while comments and not comments[-1][1:2].isspace() and _n_cells(comments[-1], separator) == n_cells:
+            comments.pop()  # the names and some rows begin with #: the first of these lines holds the names
         separator, rows, lines = _guess(text, comments, given, path)
     first = _place_of_names(rows)
     n_above = len(comments) + (lines[first] if rows else 0)
@@ -189,12 +191,16 @@ def _comment_lines(text: str) -> list[str]:
 
 def _holds_names(comment: str, rows: Sequence[Sequence[str]], separator: str) -> bool:
     """Return whether the last comment above the rows holds the names of their columns, as in "#id,x,y"."""
-    cells = next(csv.reader([comment], delimiter=separator), [])
-    if len(cells) < 2 or not rows or len(cells) not in (len(rows[0]), len(rows[0]) - 1):
+    n_cells = _n_cells(comment, separator)
+    if n_cells < 2 or not rows or n_cells not in (len(rows[0]), len(rows[0]) - 1):
         return False
     if any(NUMBER.fullmatch(cell.strip()) for cell in rows[0]):
         return True  # no name of a column is a number, so that the names are not in the first row
     return not comment[1:2].isspace() and not _look_like_names(rows)
+
+
+def _n_cells(line: str, separator: str) -> int:
+    return len(next(csv.reader([line], delimiter=separator), []))
 
 
 def _look_like_names(rows: Sequence[Sequence[str]]) -> bool:

@@ -76,7 +76,10 @@ def _first_that_is_not_finite(rows: Any, first: int | None, names: Sequence[str]
     names = getattr(rows, "columns", names)
     column = bad_columns[0] if names is None else repr(names[bad_columns[0]])
     row = f"row {bad_rows[0]:,} of the part" if first is None else f"row {first + bad_rows[0]:,}"
-    return f"\nThe first of {len(bad_rows):,} such values is in {row}, column {column}. Drop or impute these rows."
+    return (
+        f"\nThe first of {len(bad_rows):,} such values is in {row}, column {column}. Drop or fill in these rows, or use a "
+        "kernel that takes missing cells: kernel=gpssl.kernels.IncompleteRBF()."
+    )
 
 
 class Keeper(Protocol):

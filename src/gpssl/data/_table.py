@@ -365,7 +365,7 @@ def open_source(path: Path) -> TableSource:
         raise FileError(f"{path} is a folder: name a file.")
     if not path.exists():
         near = _files_like(path)
-        raise FileError(f"There is no file {path}{near}.")
+        raise FileError(f"There is no file {path}{near}")
     name = path.name.lower()
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
@@ -389,9 +389,9 @@ def _files_like(path: Path) -> str:
     try:
         names = [file.name for file in path.parent.iterdir()]
     except OSError:
-        return ""
-    near = difflib.get_close_matches(path.name, names, n=1)
-    return f"; did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+        return "."
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
+    return f"; did you mean {str(path.with_name(near[0]))!r}?" if near else "."
 
 
 def _check_names(
