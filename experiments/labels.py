@@ -7,22 +7,20 @@ settings by, so all methods have their defaults. The head is Bayesian logistic r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from sklearn.base import clone
 
 from gpssl.comparison import split_seed
 from gpssl.datasets import Table
-from gpssl.downstream import BayesianLogisticRegression
 from gpssl.evaluation import probabilities_of
+from gpssl.kernels import NeighborRBF
 
 from .data.tables import CLASSIFICATION_TABLES, load_classification
 from .figures import draw_lines, lines_of, lines_table
 from .ledger import Record, Task
-from .methods import FIXED, WARM, budget_of, models
+from .methods import WARM, budget_of, classifier_with
 from .plan import Plan
 from .protocol import pool_table, two_classes_first
 
@@ -46,15 +44,12 @@ def run(task: Task, plan: Plan) -> Record:
     split = pool_table(load(task.data), split_seed(plan.seed, task.split))
     X, y = split.labeled.rows, split.labeled.y
     classes = np.unique(np.concatenate([y, split.test.y]))
-    temperature: float | Literal["auto"] = 1.0 if task.method == WARM else "auto"
-    grids = replace(FIXED, temperatures=(temperature,), n_draws=budget_of(plan, split.seed).n_draws)
-    method = "GPSSL-full" if task.method == WARM else task.method
-    (model,) = models(method, split.unlabeled, grids, split.seed, head=BayesianLogisticRegression())
+    model = classifier_with(task.method, NeighborRBF(), split.unlabeled, budget_of(plan, split.seed))
     order = two_classes_first(y)
     accuracies = {}
     for n_labels in N_LABELS[:4] if plan.quick else N_LABELS:
         few = order[:n_labels]
-        proba = probabilities_of(clone(model.estimator).fit(X[few], y[few]), split.test.rows, classes)
+        proba = probabilities_of(clone(model).fit(X[few], y[few]), split.test.rows, classes)
         accuracies[str(n_labels)] = float((classes[proba.argmax(axis=1)] == split.test.y).mean())
     return {"accuracy": accuracies}
 

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpssl.comparison import Candidate, Criterion, Validation, choose, divide
+from gpssl.comparison._splits import HELD_OUT_SHARE
 from gpssl.datasets import Table
 from gpssl.evaluation import Labeled
 
@@ -25,9 +26,6 @@ Array = NDArray[np.float64]
 
 UNLABELED, LABELED, TEST = 0.4, 0.2, 0.4
 """The paper's shares (section 3.3.2)."""
-
-HELD_OUT = 0.2
-"""The share of the validation rows that settings are chosen by."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def hold_out(split: Split) -> tuple[Labeled, Labeled]:
     rng = np.random.default_rng([split.seed, 1])
     known = split.validation
     # The last of the permuted rows are held out, as they were when the published numbers were made.
-    training, held_out = divide(known.y, known.groups, HELD_OUT, lambda units: rng.permutation(units)[::-1], stratify=False)
+    training, held_out = divide(known.y, known.groups, HELD_OUT_SHARE, lambda units: rng.permutation(units)[::-1], stratify=False)
     return known.take(training), known.take(held_out)
 
 

@@ -52,7 +52,7 @@ class Source:
     """Inputs that have one value in all rows, by their position in `columns`: OpenML may leave such columns out."""
 
 
-class Cells(NamedTuple):
+class SourceTable(NamedTuple):
     """A table as its source has it."""
 
     X: Array
@@ -63,7 +63,7 @@ class Cells(NamedTuple):
     """The cells that say which rows belong together, where the source has them. [n]"""
 
 
-def read_source(source: Source) -> Cells:
+def read_source(source: Source) -> SourceTable:
     """Read the table from the user's folder if the file is there, else from OpenML or scikit-learn's cache of it."""
     path = find_file(source.file)
     return _read_openml(source) if path is None else _read_file(path, source)
@@ -86,7 +86,7 @@ class BrokenTableError(OSError):
     """A file that is not what its name says."""
 
 
-def _read_file(path: Path, source: Source) -> Cells:
+def _read_file(path: Path, source: Source) -> SourceTable:
     lines = [line for line in read_text(path).splitlines() if line.strip()][1 if source.header else 0 :]
     cells = [[cell.strip() for cell in line.split(source.delimiter)] for line in lines]
     last = source.first + len(source.columns)
@@ -97,7 +97,7 @@ def _read_file(path: Path, source: Source) -> Cells:
         X = np.array(inputs, dtype=np.float64)
     except ValueError as error:
         raise BrokenTableError(f"{path} has cells that are no numbers ({error}). {RESTORE}") from error
-    return Cells(X, np.array([row[source.target] for row in cells]), groups)
+    return SourceTable(X, np.array([row[source.target] for row in cells]), groups)
 
 
 def read_text(path: Path, advice: str = RESTORE) -> str:
@@ -121,7 +121,7 @@ def _check_cells(path: Path, cells: list[list[str]], *, at_least: int) -> None:
             raise BrokenTableError(f"{path}: row {number} has {len(row)} cells, the first has {n_cells}. {RESTORE}")
 
 
-def _read_openml(source: Source) -> Cells:
+def _read_openml(source: Source) -> SourceTable:
     bunch = _fetch(source)
     names = list(bunch.feature_names)
     X = np.array(bunch.data, dtype=np.float64)
@@ -129,7 +129,7 @@ def _read_openml(source: Source) -> Cells:
         X[:, names.index(name)] = _decode(X[:, names.index(name)], categories)
     kept = [position for position, name in enumerate(names) if name not in source.other_targets]
     # Inputs are told by their position: OpenML spells their names in its own way, but keeps the order of the original file.
-    return Cells(_with_constants(X[:, kept], source), np.asarray(bunch.target), None)
+    return SourceTable(_with_constants(X[:, kept], source), np.asarray(bunch.target), None)
 
 
 def _fetch(source: Source) -> Any:

@@ -13,7 +13,7 @@ from scipy.sparse import csc_array, csr_array, csr_matrix, issparse, vstack
 from scipy.special import ndtr, ndtri
 
 from gpssl._validation import check_number, seed_from
-from gpssl.spatial._fields import check_anndata, check_type_names, column, counts_of, first_few, listed, need
+from gpssl.spatial._fields import check_anndata, check_type_names, column, counts_of, first_few, need, quoted
 
 from .count_margins import CountMargins, fit_margins
 
@@ -124,7 +124,7 @@ def _check_types(types: Sequence[str], found: Sequence[str]) -> None:
         raise TypeError(f"types must be a list of types, got the text {types!r}.")
     unknown = [name for name in types if name not in found]
     if unknown:
-        raise ValueError(f"No cell of the reference has the type {listed(unknown)}: its types are {first_few(found, 10)}.")
+        raise ValueError(f"No cell of the reference has the type {quoted(unknown)}: its types are {first_few(found, 10)}.")
     if len(types) < 2 or len(set(types)) < len(types):
         raise ValueError(f"A slice needs at least two types, each named once, got {list(types)}.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -67,3 +67,8 @@ def check_number(
     if not fits:
         noun = "a whole number" if kind is Integral else "a number"
         raise ValueError(f"{name} must be {noun} {bound}{' ' if otherwise else ''}{otherwise}, got {value!r}.")
+
+
+def is_share(value: Any) -> bool:
+    """Return whether the value is a number between 0 and 1, and neither of them."""
+    return isinstance(value, Real) and 0 < float(value) < 1

@@ -33,8 +33,7 @@ from .core._moments import Moments, Spectrum, check_enough_directions, moments_o
 from .core._objective import Objective
 from .core._posterior import Posterior
 from .data._rows import Rows
-from .inference import Inference
-from .inference._methods import inference_method
+from .inference import Inference, inference_method
 from .kernels._protocol import depends_on_rows, resolve_kernel
 
 Array = NDArray[np.float64]

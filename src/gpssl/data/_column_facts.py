@@ -45,7 +45,7 @@ class ColumnFacts:
     @classmethod
     def of(cls, name: Any, column: Any) -> ColumnFacts:
         """Return the facts of a column of a data frame or an array."""
-        kind, dtype = kind_of(column), str(getattr(column, "dtype", "object"))
+        kind, dtype = _kind_of_column(column), str(getattr(column, "dtype", "object"))
         if kind == "category":
             counts = counts_of_levels(column)
             levels = tuple(sorted(counts)) if len(counts) <= MOST_LEVELS else None
@@ -111,7 +111,7 @@ class ColumnFacts:
             return f"{value:.6g} s"
 
 
-def kind_of(column: Any) -> ColumnKind:
+def _kind_of_column(column: Any) -> ColumnKind:
     """Return what the cells of a column are."""
     if type(getattr(column, "dtype", None)).__name__ in ("CategoricalDtype", "Categorical", "Enum"):
         return "category"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
+from .._runtime.threads import map_in_order, n_blas_threads
 from ._column_facts import MOST_CATEGORIES, ColumnFacts, ColumnKind
 from ._encoding import MISSING_WORDS, encode_cell
 from ._errors import FileError, listed
 from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date
 from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of, with_points
-from ._store import SourcePart, Storage
+from ._store import SourcePart, Storage, TableSource
 from ._typed import canonical, plain
 
 DTYPES: dict[ColumnKind, str] = {"number": "float64", "boolean": "float64", "date": "datetime64[us]", "category": "object"}
@@ -280,6 +281,23 @@ class TablePart:
         """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""
         values = {column.name: column.written(self.source, typed=typed) for column in self.columns}
         return pd.DataFrame({name: pd.Series(cells).set_axis(self._index) for name, cells in values.items()})
+
+
+def encoded_arrays(source: TableSource, columns: Sequence[Column], dtype: type[np.floating[Any]] = np.float64) -> Iterator[NDArray[Any]]:
+    """Yield the columns of each part of a file beside each other, as numbers with NaN for gaps; threads encode them. [n, D]"""
+
+    def encode(part: SourcePart) -> NDArray[Any]:
+        out = np.empty((part.cells.num_rows, len(columns)), dtype=dtype)
+        for place, column in enumerate(columns):
+            out[:, place] = column.encoded(part)
+        return out
+
+    return map_in_order(encode, source.parts([column.name for column in columns]), n_threads=n_blas_threads())
+
+
+def identity_of(sources: Sequence[TableSource], columns: Iterable[Column]) -> str:
+    """Return the files with size and time of change, and how their columns are read."""
+    return "\n".join([*(source.identity for source in sources), *(f"{column.name} {column.kind} {column.reading}" for column in columns)])
 
 
 def check_kinds(columns: list[Column], title: str | Path, where: str = "when the model was trained") -> None:

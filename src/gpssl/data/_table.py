@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,9 @@ from ._columns import (
     MissingLabels,
     TablePart,
     check_kinds,
+    encoded_arrays,
     header_of_columns,
+    identity_of,
     looks_like_id,
     missing_labels,
     notes_on_reading,
@@ -30,6 +32,7 @@ from ._columns import (
 )
 from ._delimited import DelimitedFile
 from ._errors import FileError, beginning, listed, no_such_column
+from ._labels import TargetKind
 from ._profile import Findings, kind_of, settle_readings
 from ._readings import Reading
 from ._rows import Part, Rows, rows_of_a_part
@@ -38,7 +41,7 @@ from ._typed import TypedFile
 
 
 class EncodedRows(Rows):
-    """Numbers as they are, dates as seconds, codes for categories and NaN for gaps, as `gpssl.data` has them."""
+    """Numbers as they are, dates as seconds, codes for categories and NaN for gaps, as `encode_table` has them."""
 
     are_encoded = True
 
@@ -52,12 +55,12 @@ class EncodedRows(Rows):
     @property
     def identity(self) -> str:
         """The file with size and time of change, and how its columns are read."""
-        return "\n".join([self.source.identity, *(f"{column.name} {column.kind} {column.reading}" for column in self.columns)])
+        return identity_of([self.source], self.columns)
 
     def parts(self) -> Iterator[Part]:
         """Iterate over parts of the file, cut to a size that suits the memory."""
         size, first = rows_of_a_part(self.n_columns), 0
-        for rows in map_in_order(self._encode, self.source.parts(self.names or []), n_threads=n_blas_threads()):
+        for rows in encoded_arrays(self.source, self.columns):
             for start in range(0, len(rows), size):
                 part = rows[start : start + size]
                 yield Part(part, self.weight_of(first, len(part)))
@@ -66,14 +69,6 @@ class EncodedRows(Rows):
             raise FileError(f"{self.source.path} has {first:,} rows now, but had {self.n_rows:,}: leave it alone while it is read.")
         self.check_weights_are_as_many(first)
 
-    def _encode(self, part: SourcePart) -> NDArray[np.float64]:
-        out = np.empty((part.cells.num_rows, self.n_columns))
-        for place, column in enumerate(self.columns):
-            out[:, place] = column.encoded(part)
-        return out
-
-
-TargetKind = Literal["class", "number"]
 
 MEMORY_BYTES = 256 * 2**20
 """Of a table that is held in memory as a whole."""

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._columns import Column, check_kinds, header_of_columns
+from ._columns import Column, check_kinds, encoded_arrays, header_of_columns, identity_of
 from ._profile import NO_FINDINGS, kind_of, settle_readings
 from ._rows import Array, Part, Rows, check_part, rows_of_a_part
-from ._store import SourcePart, TableSource
+from ._store import TableSource
 from ._table import open_source
 from ._typed import TypedFile
 
@@ -71,8 +70,7 @@ class TableFiles(Rows):
     @property
     def identity(self) -> str:
         """The files with size and time of change, and how their columns are read."""
-        columns = [f"{column.name} {column.kind} {column.reading}" for each in self._columns for column in each]
-        return "\n".join([*(source.identity for source in self._sources), *columns])
+        return identity_of(self._sources, (column for each in self._columns for column in each))
 
     def for_tables(self) -> TableFiles:
         """Return the same rows with codes for categories and NaN for missing cells, which are not refused."""
@@ -87,21 +85,13 @@ class TableFiles(Rows):
             self._check_numbers()
         size, first = rows_of_a_part(self.n_columns), 0
         for file, source, columns in zip(self.files, self._sources, self._columns, strict=True):
-            for part in source.parts(self.names or []):
-                array = self._array(part, columns)
+            for array in encoded_arrays(source, columns, self._dtype):
                 for start in range(0, len(array), size):
                     rows = array[start : start + size]
                     rows = rows if self.are_encoded else check_part(rows, file.name, first, self.names)
                     yield Part(rows, self.weight_of(first, len(rows)))
                     first += len(rows)
         self.check_weights_are_as_many(first)
-
-    def _array(self, part: SourcePart, columns: Sequence[Column]) -> NDArray[Any]:
-        """Put the columns beside each other; missing values are NaN."""
-        out = np.empty((part.cells.num_rows, self.n_columns), dtype=self._dtype)
-        for place, column in enumerate(columns):
-            out[:, place] = column.encoded(part)
-        return out
 
     def _common_names(self, chosen: list[str] | None) -> list[str]:
         """Return the names of the columns to read, which all files must have."""

@@ -20,7 +20,7 @@ from .._runtime.progress import Progress
 from ..data._labels import KnownLabels
 from ..estimator import GPSSL
 from ..evaluation._calibration import log_density, log_loss
-from ..inference._methods import inference_method
+from ..inference import inference_method
 from ..inference._variational import Variational
 from ._marginal import SharedParams
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, bootstrap
 
-from .._validation import check_number, check_weights, seed_from
+from .._validation import check_number, check_weights, is_share, seed_from
 from ..data._labels import UNLABELED, as_labels, missing
 from ._calibration import check_probabilities
 
@@ -246,7 +246,7 @@ def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: f
 
 
 def _check_share(name: str, value: Any) -> None:
-    if not isinstance(value, Real) or not 0 < float(value) < 1:
+    if not is_share(value):
         raise ValueError(f"{name} must be a number between 0 and 1, and neither of them, got {value!r}.")
 
 

@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from .._validation import check_number
 from ..data._arrays import in_double_precision
 from ..data._opening import open_rows
-from ..data._rows import MappedRows
+from ..data._rows import MappedRows, Rows
 from ._incomplete_gaussian import GaussianRows, fit_gaussian
 from ._lengthscale import check_rule, column_scale, farthest_rows, neighbor_lengthscale
 from ._protocol import (
@@ -78,7 +78,7 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         It reads the rows at most twice, for the sample and for the rows farthest out; neighbors are searched in the sample.
         """
         check_rule(self.neighborhood, self.reduce, self.max_rows)
-        rows = open_rows(X, sample_weight)
+        rows = X if isinstance(X, Rows) and sample_weight is None else open_rows(X, sample_weight)
         sample = rows.sample(self.max_rows, seed)
         scale = column_scale(sample.rows, sample.weight, per_column=self.per_column)
         # A full sample may lack the outlying rows that the largest distance belongs to.

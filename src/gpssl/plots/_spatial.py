@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spatial._fields import listed, need
+from ..spatial._fields import need, quoted
 from ..spatial._modalities import spacing
 from ._figures import MAX_DIMENSIONS, choose_dimensions, dimension_name, new_figure
 from ._plane import ColorScale
@@ -76,7 +76,7 @@ def plot_dimensions(
     name = f"X_{key}" if values == "mean" else f"X_{key}_std"
     if name not in adata.obsm:
         raise ValueError(
-            f"There is no obsm[{name!r}]; obsm has {listed(adata.obsm)}: call gpssl.spatial.embed(adata, key_added={key!r}) first."
+            f"There is no obsm[{name!r}]; obsm has {quoted(adata.obsm)}: call gpssl.spatial.embed(adata, key_added={key!r}) first."
         )
     table = np.asarray(adata.obsm[name], dtype=np.float64)
     chosen = choose_dimensions(table.shape[1], dimensions)
@@ -117,7 +117,7 @@ def plot_composition(adata: Any, *, key: str = "gpssl", of: str | None = None, b
     dominant = proba.to_numpy().argmax(axis=1)
     of = str(proba.columns[np.bincount(dominant).argmax()]) if of is None else of
     if of not in proba:
-        raise ValueError(f"of={of!r} is no type; the types are {listed(proba.columns)}.")
+        raise ValueError(f"of={of!r} is no type; the types are {quoted(proba.columns)}.")
     classes, of_dominant = dominant_types(adata, key, proba), std.to_numpy()[np.arange(len(std)), dominant]
     axes = _panels(adata, bases, 3, room=key_width(classes) + 2 * BAR_WIDTH)
     for row, basis in zip(axes, bases, strict=True):
@@ -154,7 +154,7 @@ def plot_types(adata: Any, *, key: str = "gpssl", types: Sequence[str] | None = 
     types = list(table.columns) if types is None else list(types)
     unknown = [name for name in types if name not in table]
     if unknown:
-        raise ValueError(f"{listed(unknown)} are no types; the types are {listed(table.columns)}.")
+        raise ValueError(f"{quoted(unknown)} are no types; the types are {quoted(table.columns)}.")
     if not 1 <= len(types) <= MAX_DIMENSIONS:
         raise ValueError(f"{len(types)} types do not fit into one picture: choose 1 to {MAX_DIMENSIONS} with types=.")
     axes = _panels(adata, bases, len(types), room=BAR_WIDTH)
@@ -213,7 +213,7 @@ def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None
     """
     picture = find_picture(adata, library_id)
     if picture is None:
-        names = listed(adata.uns.get(TISSUE, {}))
+        names = quoted(adata.uns.get(TISSUE, {}))
         raise ValueError(
             f'There is no single image: uns["spatial"] has {names}. Readers put it there with its scale factor, such as '
             "tissue_hires_scalef; of several, name one with library_id=..."
@@ -255,6 +255,6 @@ def _table(adata: Any, name: str) -> Any:
     """Return a data frame of `obsm` with a column for each type."""
     if not isinstance(adata.obsm.get(name), need("pandas").DataFrame):
         raise ValueError(
-            f"There is no data frame obsm[{name!r}]; obsm has {listed(adata.obsm)}: call gpssl.spatial.composition(adata, label_key) first."
+            f"There is no data frame obsm[{name!r}]; obsm has {quoted(adata.obsm)}: call gpssl.spatial.composition(adata, label_key) first."
         )
     return adata.obsm[name]

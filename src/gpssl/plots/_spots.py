@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data._labels import UNLABELED_WORDS
-from ..spatial._fields import check_anndata, column, listed, need
+from ..spatial._fields import check_anndata, column, need, quoted
 from ..spatial._images import Picture, picture_of
 from ..spatial._modalities import spacing
 from ._figures import COLORS, new_figure
@@ -222,7 +222,7 @@ def places_of(adata: Any, basis: str) -> Array:
     found = [key for key in (basis, name, f"X_{name}") if key in adata.obsm]
     if not found:
         advice = FIRST_CALL.get(name, "name a field of obsm")
-        raise ValueError(f"There is no obsm[{basis!r}] to draw the spots in; obsm has {listed(adata.obsm)}: {advice}.")
+        raise ValueError(f"There is no obsm[{basis!r}] to draw the spots in; obsm has {quoted(adata.obsm)}: {advice}.")
     places = np.asarray(adata.obsm[found[0]], dtype=np.float64)
     if places.ndim != 2 or places.shape[1] < 2 or not np.isfinite(places[:, :2]).all():
         raise ValueError(f"obsm[{found[0]!r}] must be two finite coordinates for each spot, got shape {places.shape}.")
@@ -234,7 +234,7 @@ def find_picture(adata: Any, library_id: str | None = None) -> Picture | None:
     check_anndata(adata)
     libraries = adata.uns.get(TISSUE, {})
     if library_id is not None and library_id not in libraries:
-        raise ValueError(f'library_id={library_id!r} is not in uns["spatial"], which has {listed(libraries)}.')
+        raise ValueError(f'library_id={library_id!r} is not in uns["spatial"], which has {quoted(libraries)}.')
     if library_id is None and len(libraries) != 1:
         return None
     chosen = next(iter(libraries)) if library_id is None else library_id
@@ -247,7 +247,7 @@ def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:
     pandas = need("pandas")
     if isinstance(color, str):
         if color not in adata.obs:
-            raise ValueError(f"color={color!r} is no column of obs; the columns are {listed(adata.obs.columns)}.")
+            raise ValueError(f"color={color!r} is no column of obs; the columns are {quoted(adata.obs.columns)}.")
         values = adata.obs[color]
     else:
         values = pandas.Series(color.ravel() if isinstance(color, np.ndarray) else color)

@@ -19,7 +19,7 @@ from ..downstream._distributions import ClassDistribution
 from ..evaluation._held_out import HeldOutClasses, hold_out_classes
 from ..evaluation._selective import risk_controlled_threshold
 from ._embedding import representation
-from ._fields import check_anndata, check_writable, column, coordinates, listed, need, slice_codes
+from ._fields import check_anndata, column, coordinates, make_writable, need, quoted, slice_codes
 
 Array = NDArray[np.float64]
 
@@ -123,13 +123,13 @@ def composition(
 
 def _types_of(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:
     """Return the types as text, None where there is none. [n]"""
-    check_writable(adata)
+    make_writable(adata)
     values = column(adata.obs, label_key, "label_key", "obs")
     if values.dtype.kind == "f" and (values.dropna() % 1 != 0).any():
         raise ValueError(f"obs[{label_key!r}] has fractions, such as {values.dropna().iloc[0]:g}: these are measurements, not types.")
     labels = np.array([_type_name(value) for value in values.astype(object)], dtype=object)
     if unlabeled is not None and unlabeled not in labels:
-        raise ValueError(f"unlabeled={unlabeled!r} does not occur in obs[{label_key!r}], which has {listed(values.dropna().unique())}.")
+        raise ValueError(f"unlabeled={unlabeled!r} does not occur in obs[{label_key!r}], which has {quoted(values.dropna().unique())}.")
     missing = values.isna().to_numpy() | np.isin(labels, [*UNLABELED_WORDS, *([] if unlabeled is None else [unlabeled])])
     labels[missing] = None
     if missing.all():

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._validation import check_number
 from ..estimator import GPSSL
 from ._expression import N_COMPS, N_TOP_GENES, expression_scores
-from ._fields import check_writable, listed
+from ._fields import make_writable, quoted
 from ._modalities import COMBINATIONS, Combine, Modalities, gather
 
 Array = NDArray[np.float64]
@@ -176,7 +176,7 @@ def _check_arguments(
 ) -> None:
     """Raise ValueError unless the arguments of `embed` have the right types and lie within their bounds."""
     if combine not in COMBINATIONS:
-        raise ValueError(f"combine must be one of {listed(COMBINATIONS)}, got {combine!r}.")
+        raise ValueError(f"combine must be one of {quoted(COMBINATIONS)}, got {combine!r}.")
     if weights is not None and (combine == "concatenate" or not isinstance(weights, Mapping)):
         raise ValueError('weights is a number for each modality, such as {"expression": 2, "place": 1}, with combine="sum" or "product".')
     check_number("n_components", n_components, Integral, at_least=1)
@@ -189,7 +189,7 @@ def _check_arguments(
 
 def _check_key(adata: Any, key: str) -> None:
     """Raise ValueError if `uns[key]` holds the result of another function, which must not be overwritten."""
-    check_writable(adata)
+    make_writable(adata)
     if key in adata.uns and "n_inducing" not in adata.uns[key]:
         raise ValueError(f"uns[{key!r}] is there already, and not from embed: choose another key_added.")
 
@@ -226,7 +226,7 @@ def representation(adata: Any, *, key: str = "gpssl") -> SpotRepresentation:
     if before.shape != now.shape or np.abs(before - now).max() > SAME * np.abs(now).max():
         used = [params.get(name) for name in ("use_rep", "spatial_key", "image_key")]
         raise ValueError(
-            f"obsm['X_{key}'] is not what the fields give now: {listed(filter(None, used))} of obsm changed since embed, or spots were "
+            f"obsm['X_{key}'] is not what the fields give now: {quoted(filter(None, used))} of obsm changed since embed, or spots were "
             f"removed. Call gpssl.spatial.embed(adata, key_added={key!r}) again."
         )
     return fitted
@@ -251,7 +251,7 @@ def _fit(adata: Any, params: Mapping[str, Any], key: str, *, verbose: bool) -> S
     found = modalities(adata, params)
     weights = params.get("weights")
     if weights is not None and set(weights) != set(found.columns):
-        raise ValueError(f"weights must be for {listed(found.columns)}, got {listed(weights)}.")
+        raise ValueError(f"weights must be for {quoted(found.columns)}, got {quoted(weights)}.")
     fingerprint = _fingerprint(found, params)
     kept = _models_of(adata).get(key)
     if kept is None or kept.fingerprint != fingerprint:

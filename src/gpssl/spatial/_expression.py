@@ -18,7 +18,7 @@ from .._runtime.progress import Progress
 from .._runtime.threads import one_blas_thread
 from ..data._opening import open_rows
 from ..data._rows import Part, Rows
-from ._fields import check_writable, column, counts_of, first_few, need, numbers, slice_codes
+from ._fields import column, counts_of, first_few, make_writable, need, numbers, slice_codes
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def expression_scores(
     with other parameters. As scanpy's `pca` does, this writes `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and, if genes had to be chosen,
     `var["highly_variable"]`.
     """
-    check_writable(adata)
+    make_writable(adata)
     if use_rep is not None:
         return numbers(adata, use_rep)
     way = {"n_comps": n_comps, "n_top_genes": n_top_genes, "layer": layer or "X", "batch_key": batch_key or ""}

@@ -20,7 +20,7 @@ def need(name: str) -> Any:
         raise ImportError(f'This needs {name}: pip install "gpssl[spatial]".') from error
 
 
-def listed(names: Iterable[Any]) -> str:
+def quoted(names: Iterable[Any]) -> str:
     """Return all names in quotes, or "nothing"."""
     return ", ".join(map(repr, names)) or "nothing"
 
@@ -37,7 +37,7 @@ def check_anndata(adata: Any) -> None:
         raise TypeError(f"Expected AnnData, got {type(adata).__name__}. gpssl.spatial.read_visium reads a Space Ranger folder into one.")
 
 
-def check_writable(adata: Any) -> None:
+def make_writable(adata: Any) -> None:
     """Make sure that fields can be added: a view becomes an object of its own, as scanpy's functions do it."""
     check_anndata(adata)
     if adata.is_view:
@@ -57,14 +57,14 @@ def check_type_names(types: Sequence[str]) -> None:
 def column(table: Any, name: str, argument: str, where: str) -> Any:
     """Return a column of `obs` or `var`."""
     if name not in table:
-        raise ValueError(f"{argument}={name!r} is no column of {where}; the columns are {listed(table.columns)}.")
+        raise ValueError(f"{argument}={name!r} is no column of {where}; the columns are {quoted(table.columns)}.")
     return table[name]
 
 
 def numbers(adata: Any, name: str, *, hint: str = "") -> Array:
     """Return a field of `obsm` as finite numbers. [n, D]"""
     if name not in adata.obsm:
-        raise ValueError(f"There is no obsm[{name!r}]; obsm has {listed(adata.obsm)}.{hint}")
+        raise ValueError(f"There is no obsm[{name!r}]; obsm has {quoted(adata.obsm)}.{hint}")
     try:
         values = np.asarray(adata.obsm[name], dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -102,7 +102,7 @@ def counts_of(adata: Any, layer: str | None, *, hint: str = "") -> Any:
     """Return `X` or a layer, in memory, in a file or on Dask, after checking that the names of genes are unique. [n, genes]"""
     check_anndata(adata)
     if layer is not None and layer not in adata.layers:
-        raise ValueError(f"There is no layer {layer!r}; the layers are {listed(adata.layers)}.")
+        raise ValueError(f"There is no layer {layer!r}; the layers are {quoted(adata.layers)}.")
     matrix = adata.X if layer is None else adata.layers[layer]
     if matrix is None:
         raise ValueError(f"This AnnData has no X: name the layer with the counts, layer=...{hint}")

@@ -16,7 +16,7 @@ from scipy.special import softmax
 from .._runtime.threads import one_blas_thread
 from .._validation import check_number
 from ._expression import expression_scores, fix_signs
-from ._fields import check_writable, need
+from ._fields import make_writable, need
 from ._signatures import Signatures, find_signatures, signature_scores
 
 Array = NDArray[np.float64]
@@ -105,7 +105,7 @@ def pure_spots(
     >>> adata.obs["pure_label"].value_counts().to_dict()
     {'one': 10, 'other': 10}
     """
-    check_writable(adata)
+    make_writable(adata)
     found = find_signatures(signatures, adata.var_names)
     n_archetypes, n_spots = _check_numbers(n_archetypes, n_spots, adata.n_obs, len(found.types))
     scores = signature_scores(adata, found, layer=layer)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._expression import log_expression
-from ._fields import listed, need
+from ._fields import need, quoted
 from ._modalities import standardized
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ def signature_scores(adata: Any, signatures: Signatures, *, layer: str | None = 
     silent = [name for name, spread in zip(signatures.types, np.ptp(scores, axis=0), strict=True) if not spread > 0]
     if silent:
         raise ValueError(
-            f"The genes of {listed(silent)} do not vary over the spots, or are expressed in none: leave these types out, or give them "
+            f"The genes of {quoted(silent)} do not vary over the spots, or are expressed in none: leave these types out, or give them "
             "other genes."
         )
     return standardized(scores)
@@ -113,7 +113,7 @@ def _refuse_types_without_genes(found: Signatures, present: set[str]) -> None:
     lost = {name: found.missing[name] for name, genes in found.used.items() if not genes}
     if lost:
         raise ValueError(
-            f"No gene of {listed(lost)} is in the data: {_genes_by_type(lost)}. Leave these types out, or give genes by their names "
+            f"No gene of {quoted(lost)} is in the data: {_genes_by_type(lost)}. Leave these types out, or give genes by their names "
             f"in adata.var_names."
             f"{_case_hint(lost, present)}"
         )

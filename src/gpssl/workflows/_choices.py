@@ -56,9 +56,3 @@ class Settings:
     def n_components_for(self, kind: Kind) -> int:
         """Return J for rows of this kind."""
         return N_COMPONENTS[kind] if self.n_components is None else self.n_components
-
-
-def check_share(parameter: str, value: float) -> None:
-    """Raise ChoiceError unless the value lies between 0 and 1."""
-    if not 0 < value < 1:
-        raise ChoiceError(parameter, f"{value:g} is no share between 0 and 1.")

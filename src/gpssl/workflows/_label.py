@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from .. import downstream
+from .._validation import is_share
 from ..data._labels import Target, TargetKind
 from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
 from ..evaluation._expectation import Expectation, Promise, check_labels, expect, what_cannot_be_promised
-from ._choices import CONFIDENCE, MAX_INDUCING, N_DRAWS, Alike, ChoiceError, Settings, check_share
+from ._choices import CONFIDENCE, MAX_INDUCING, N_DRAWS, Alike, ChoiceError, Settings
 from ._subject import NewColumns, SubjectPart, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
@@ -115,7 +116,7 @@ def label(
     >>> result.frame().columns.tolist()
     ['target_predicted', 'target_probability', 'target_std']
     """
-    check_share("confidence", confidence)
+    _check_share("confidence", confidence)
     settings = Settings(n_components, Alike(alike), temperature, n_draws, max_inducing, random_state)
     subject = open_subject(
         table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, results=names_of_results(target)
@@ -228,9 +229,15 @@ def _check_risk(max_risk: float | None, kind: TargetKind) -> None:
     if max_risk is None:
         return
     if kind == "class":
-        check_share("max_risk", max_risk)
+        _check_share("max_risk", max_risk)
     elif not 0 < max_risk < float("inf"):
         raise ChoiceError("max_risk", "for numbers it is the largest root mean squared error, a positive number.")
+
+
+def _check_share(parameter: str, value: float) -> None:
+    """Raise ChoiceError unless the value lies between 0 and 1."""
+    if not is_share(value):
+        raise ChoiceError(parameter, f"{value:g} is no share between 0 and 1.")
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
