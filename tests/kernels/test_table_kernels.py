@@ -40,6 +40,18 @@ def test_categories_are_alike_as_far_as_they_agree() -> None:
     np.testing.assert_allclose(CategoryKernel(scale=2.0)(rows), np.exp(-0.25 * np.array(differences)))
 
 
+@pytest.mark.parametrize("largest_table", [1, 60, 10**6])
+def test_categories_differ_in_any_number_of_tables(monkeypatch: pytest.MonkeyPatch, largest_table: int) -> None:
+    """Columns may share a table of their levels or have one each; rows may have gaps and levels that no point has."""
+    monkeypatch.setattr("gpssl.kernels.categories._LARGEST_TABLE", largest_table)
+    cells = np.random.default_rng(0).integers(0, 4, (50, 5)).astype(float)
+    cells[cells == 3] = np.nan
+    rows, points = cells + np.array([0, 0, 0, 1, 10]), cells[:7]
+    codes, codes_of_points = np.nan_to_num(rows, nan=-1.0), np.nan_to_num(points, nan=-1.0)
+    differences = (codes[:, None] != codes_of_points).sum(axis=2)
+    np.testing.assert_allclose(CategoryKernel(scale=2.0)(rows, points), np.exp(-0.25 * differences))
+
+
 def test_scale_of_categories_is_the_distance_to_the_kth_neighbor() -> None:
     letters = np.random.default_rng(0).choice(list("abcd"), size=(50, 6))
     kernel = CategoryKernel(10).resolve(letters)

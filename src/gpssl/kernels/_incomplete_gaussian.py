@@ -118,15 +118,19 @@ class GaussianRows:
 
 def _patterns(missing: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
     """Yield the different rows of a mask, each with the places where it occurs."""
-    if len(missing) == 0:
+    n_rows, n_columns = missing.shape
+    if n_rows == 0:
         return
-    packed = np.packbits(missing, axis=1)
-    if packed.shape[1] <= 8:
-        packed = np.pad(packed, ((0, 0), (0, 8 - packed.shape[1]))).view(">u8").ravel()  # sorted as numbers, much faster
-    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(which.ravel(), minlength=len(first)))[:-1])
-    yield from zip(missing[first], members, strict=True)
+    if n_columns > 64:
+        _, which = np.unique(np.packbits(missing, axis=1), axis=0, return_inverse=True)
+    else:  # as numbers, much faster
+        packed = np.zeros((n_rows, 8), dtype=np.uint8)
+        packed[:, : -(-n_columns // 8)] = np.packbits(missing, axis=1)
+        which = packed.view(">u8").astype(np.uint64)
+    which = which.ravel()
+    order = np.argsort(which, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(which[order])) + 1):
+        yield missing[members[0]], members
 
 
 class FittedGaussian(NamedTuple):

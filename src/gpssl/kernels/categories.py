@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from math import prod
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ from .vectors import IncompleteRBF
 
 _MISSING = np.inf
 """The category of missing cells: a number that no cell can be."""
+_LARGEST_TABLE = 2**18
+"""Entries of a table for combinations of levels, which then fits in the cache."""
 _MAX_LEVELS = 1000
 """Distinct numbers of a column that are kept as levels; positions between them are interpolated."""
 
@@ -91,25 +94,31 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
         return CategoryKernel(**{**self.get_params(deep=False), "scale": self.stretch**2 * share * sample.rows.shape[1]})
 
     def block_kernel(self, points: Array) -> BlockKernel:
-        """Return a function that compares one column after the other and counts the differences in small integers."""
-        if self.scale is None:
-            raise not_resolved(self, "scale")
-        count = _counting(points)
-        similarities = np.exp(-0.5 / self.scale * np.arange(points.shape[1] + 1))
+        """Return a function that looks log k(x, u) up and takes its `exp`."""
+        fill_log = self.log_block_kernel(points)
 
         def fill(X: Array, out: Array) -> None:
-            out[...] = similarities[count(X)]
+            fill_log(X, out)
+            np.exp(out, out=out)
 
         return fill
 
     def log_block_kernel(self, points: Array) -> BlockKernel:
-        """Return a function that counts the differences in the same way."""
+        """Return a function that looks log k(x, u) = −½ H(x, u) / h up, for all combinations of the levels of some columns at a time."""
         if self.scale is None:
             raise not_resolved(self, "scale")
-        count, each = _counting(points), -0.5 / self.scale
+        each = -0.5 / self.scale
+        combinations = _combinations(_comparable(points))
+        tables = [each * levels.n_different for levels in combinations]
 
         def fill(X: Array, out: Array) -> None:
-            np.multiply(count(X), each, out=out)
+            X = _comparable(X)
+            out[...] = 0.0
+            for place, (levels, table) in enumerate(zip(combinations, tables, strict=True)):
+                if place == 0:
+                    np.take(table, levels.places(X), axis=0, out=out, mode="clip")  # other modes would copy `out`
+                else:
+                    out += table[levels.places(X)]
 
         return fill
 
@@ -117,22 +126,47 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
         return short_repr(self)
 
 
-def _counting(points: Array) -> Callable[[Array], NDArray[np.unsignedinteger[Any]]]:
-    """Return a function that counts the columns in which rows differ from each point. [n, M]"""
-    levels = [np.unique(column) for column in _comparable(points).T]
-    small = np.min_scalar_type(max((len(column) for column in levels), default=0))
-    columns = [np.searchsorted(known, cells).astype(small) for known, cells in zip(levels, _comparable(points).T, strict=True)]
+class _Combinations(NamedTuple):
+    """All combinations of the levels that some columns have among the points, with a further level for cells that no point has."""
 
-    def count(X: Array) -> NDArray[np.unsignedinteger[Any]]:
-        n_different = np.zeros((len(X), len(points)), dtype=np.min_scalar_type(len(columns)))
-        for known, column, cells in zip(levels, columns, _comparable(X).T, strict=True):
-            places = np.searchsorted(known, cells)
-            is_known = known[np.minimum(places, len(known) - 1)] == cells
-            # Numbers of levels are compared in the place of codes, as they need fewer bytes; a level that no point has gets a further one.
-            n_different += np.where(is_known, places, len(known)).astype(small)[:, None] != column
-        return n_different
+    columns: list[int]
+    levels: list[Array]
+    """The levels of each of these columns, in rising order."""
+    n_different: Array
+    """In how many of the columns each combination differs from each point. [C, M]"""
 
-    return count
+    def places(self, X: Array) -> NDArray[np.intp]:
+        """Return which combination each row has. [n]"""
+        places = np.zeros(len(X), dtype=np.intp)
+        for column, known in zip(self.columns, self.levels, strict=True):
+            cells = X[:, column]
+            found = np.searchsorted(known, cells)
+            is_known = known[np.minimum(found, len(known) - 1)] == cells
+            places = places * (len(known) + 1) + np.where(is_known, found, len(known))
+        return places
+
+
+def _combinations(points: Array) -> list[_Combinations]:
+    """Return combinations for all columns of the points: each takes as many columns together as its table allows."""
+    levels = [np.unique(column) for column in points.T]
+    most = max(1, _LARGEST_TABLE // max(1, len(points)))
+    together: list[list[int]] = []
+    for column, known in enumerate(levels):
+        n_combinations = prod(len(levels[other]) + 1 for other in together[-1]) if together else most
+        if n_combinations * (len(known) + 1) <= most:
+            together[-1].append(column)
+        else:
+            together.append([column])
+    return [_combined(columns, [levels[column] for column in columns], points) for columns in together]
+
+
+def _combined(columns: list[int], levels: list[Array], points: Array) -> _Combinations:
+    """Compare all combinations of these levels with the points."""
+    grid = np.indices([len(known) + 1 for known in levels]).reshape(len(levels), -1)
+    n_different = np.zeros((grid.shape[1], len(points)))
+    for places, known, column in zip(grid, levels, columns, strict=True):
+        n_different += places[:, None] != np.searchsorted(known, points[:, column])
+    return _Combinations(columns, levels, n_different)
 
 
 def _comparable(rows: Array) -> Array:

@@ -219,11 +219,14 @@ def _product_of_groups(kernels: Sequence[Kernel], selections: Sequence[Callable[
     def fill(X: Array, out: Array) -> None:
         X = in_double_precision(X)
         values = np.empty_like(out)
-        out[...] = 0.0
-        for fill_group, select in exponents:
-            fill_group(select(X), values)
-            out += values
-        np.exp(np.minimum(out, 0.0, out=out), out=out)
+        for place, (fill_group, select) in enumerate(exponents):
+            fill_group(select(X), values if place else out)
+            if place:
+                out += values
+        if exponents:
+            np.exp(np.minimum(out, 0.0, out=out), out=out)
+        else:
+            out[...] = 1.0
         for fill_group, select in factors:
             fill_group(select(X), values)
             out *= values

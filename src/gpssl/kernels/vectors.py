@@ -205,18 +205,25 @@ class IncompleteRBF(CallByBlocks, ExponentialKernel, TakesMissingCells, UnitDiag
         gaussian = self._gaussian()
         filled_points = self._filled(points, gaussian)
         factors, n_columns = self._factors(filled_points), points.shape[1]
+        length_scale = np.asarray(self.length_scale)
         of_complete = np.vstack([factors[: 2 * n_columns], factors[2 * n_columns : 3 * n_columns].sum(axis=0)])
 
         def fill(X: Array, out: Array) -> None:
             X = in_double_precision(X)
-            values, incomplete = (X - gaussian.mean) / np.asarray(self.length_scale), np.flatnonzero(np.isnan(X).any(axis=1))
+            features = np.ones((len(X), 2 * n_columns + 1))  # x² and x of each column, and 1
+            squares, values = features[:, :n_columns], features[:, n_columns:-1]
+            np.subtract(X, gaussian.mean, out=values)
+            values /= length_scale
+            norms = np.einsum("nd,nd->n", values, values)
+            incomplete = np.flatnonzero(np.isnan(norms))
+            norms[incomplete] = 0.0
             values[incomplete] = 0.0
             rest = self._filled(X[incomplete], gaussian)
-            squares = values**2
-            if max(0.5 * squares.sum(axis=1).max(initial=0.0), rest.half_norm, filled_points.half_norm) >= LARGEST_HALF_NORM[X.dtype]:
+            if max(0.5 * norms.max(initial=0.0), rest.half_norm, filled_points.half_norm) >= LARGEST_HALF_NORM[X.dtype]:
                 out[...] = self._column_by_column(self._filled(X, gaussian), filled_points)
                 return
-            np.matmul(np.hstack([squares, values, np.ones((len(X), 1))]), of_complete, out=out)
+            np.square(values, out=squares)
+            np.matmul(features, of_complete, out=out)
             if len(incomplete):
                 out[incomplete] = rest.features() @ factors
 
