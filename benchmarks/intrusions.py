@@ -78,9 +78,9 @@ class Study(NamedTuple):
     megabytes: float
     note: str
     new_share: dict[int, float]
-    """By number of labels."""
+    """The share of new rows, by number of labels."""
     scores: dict[tuple[int, str, str], Array]
-    """By number of labels, task and method: seconds, the metrics on all rows tested and those on new rows. [n seeds, 1 + 2 · 4]"""
+    """Scores by number of labels, task and method: seconds, the metrics on all rows tested and those on new rows. [n seeds, 1 + 2 · 4]"""
 
 
 def read_connections(path: Path) -> Connections:
@@ -175,7 +175,7 @@ def try_method(
 
 
 def metrics(y: NDArray[Any], proba: Array, *, classes: NDArray[Any]) -> list[float]:
-    """Accuracy, macro F1, log loss of two classes, and AURC."""
+    """Return accuracy, macro F1, log loss of two classes, and AURC."""
     predicted = classes[proba.argmax(axis=1)]
     wrong = predicted != y
     loss = log_loss(y, proba, labels=classes) if len(classes) == 2 and np.isin(y, classes).all() else np.nan

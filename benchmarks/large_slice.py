@@ -22,12 +22,12 @@ from .report import Comparison, Finding
 TARGET_MEGABYTES = 4_000
 N_TYPES = 6
 MEAN_COUNTS = 150.0
-"""Of a spot."""
+"""The mean of a spot's counts."""
 SPOTS_AT_A_TIME = 20_000
 
 SETTING = """\
 A grid of {side} × {side} spots with counts of {n_genes:,} genes, {per_spot:.0f} of them not zero in the mean spot: Poisson, with
-rates that mix profiles of {n_types} made-up types in proportions as `gpssl.spatial.simulate` draws them. `embed` with its
+rates that mix profiles of {n_types} made-up types in proportions as `experiments.simulation` draws them. `embed` with its
 defaults, but for the number of genes: counts checked, normalized and logged, {n_used:,} genes, 20 principal components, a sum of
 two kernels, ten dimensions, mean and standard deviation at every spot. The file (CSR, h5ad) was written just before and may be in
 the system's cache. Memory is the peak of the whole process, with the interpreter and all that it imports. One run of each, in a

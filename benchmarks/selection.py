@@ -26,7 +26,7 @@ the mean representation; with 100 draws there are 100."""
 
 
 def few_labels() -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """All rows, and labels for a fifth of them."""
+    """Return all rows, and labels for a fifth of them."""
     X, y = load_breast_cancer(return_X_y=True)
     labeled = np.random.default_rng(0).permutation(len(y))[:114]
     few = np.full(len(y), -1)

@@ -45,7 +45,7 @@ def messages(path: Path, n_messages: int | None) -> NDArray[Any]:
 
 
 def spectrum_gram(path: Path, n_messages: int | None) -> Run:
-    """All pairs with our kernel."""
+    """Measure all pairs of messages with our kernel."""
     texts = messages(path, n_messages)
     kernel = SpectrumKernel(LENGTH)
     kernel(texts[:WARM_UP_MESSAGES])
@@ -53,7 +53,7 @@ def spectrum_gram(path: Path, n_messages: int | None) -> Run:
 
 
 def vectorizer_gram(path: Path, n_messages: int | None) -> Run:
-    """All pairs with scikit-learn's counts."""
+    """Measure all pairs of messages with scikit-learn's counts."""
     texts = messages(path, n_messages)
 
     def gram(texts: NDArray[Any]) -> Any:
@@ -65,7 +65,7 @@ def vectorizer_gram(path: Path, n_messages: int | None) -> Run:
 
 
 def double_loop(path: Path, n_messages: int | None) -> Run:
-    """All pairs in Python: counting grows with the messages, the rest with their pairs."""
+    """Estimate the time of all pairs in Python from few messages: counting grows with the messages, the rest with their pairs."""
     texts = messages(path, n_messages)
     few = texts[np.random.default_rng(0).permutation(len(texts))[:FEW]]
     words: list[Counter[str]] = []
@@ -84,7 +84,7 @@ def double_loop(path: Path, n_messages: int | None) -> Run:
 
 
 def columns(path: Path, n_messages: int | None, kernel: SequenceKernel) -> Run:
-    """All messages with some."""
+    """Measure the kernel between all messages and some of them."""
     texts = messages(path, n_messages)
     points = texts[np.random.default_rng(0).permutation(len(texts))[:POINTS]]
     concrete = resolve_kernel(kernel, training_rows(kernel, texts), seed=0)

@@ -56,7 +56,7 @@ PANELS_IN_A_ROW = 4
 LETTER, HANDLE, LEGEND_LINE = 0.075, 0.65, 0.19
 """Inches: of a letter in a legend, of what is beside a name, and of a line."""
 LEGEND_WIDTH = 2.5
-"""In panels: what names of methods need, also below a single panel."""
+"""The width, in panels, that names of methods need, also below a single panel."""
 CURVE_POINTS = 1000
 
 

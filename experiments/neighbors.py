@@ -39,7 +39,7 @@ SELECTION_LABELS = (20, 100)
 """Enough to choose by; not all, since choosing takes the longest."""
 N_NEIGHBORS = 10
 MORE_COMPONENTS = 10
-"""Than in the paper: the digits have ten classes."""
+"""More components than in the paper, because the digits have ten classes."""
 N_FOLDS = 3
 SELECTION_DRAWS = 10
 

@@ -35,7 +35,7 @@ PURE = 0.8
 SHAPE, SMALL_SHAPE = (30, 30), (16, 16)
 CELLS_PER_SPOT = 30
 LABELED_SHARE = 0.3
-"""Of a section's spots, or of its blocks."""
+"""The share of a section's spots, or of its blocks, that have labels."""
 N_BLOCKS = 25
 UNDETERMINED = "undetermined"
 """What the pathologist calls spots that have no label."""
@@ -54,7 +54,7 @@ class Slice:
     classes: NDArray[np.str_]
     """All types, sorted; not every one need be dominant somewhere. [types]"""
     proportions: Array | None
-    """Of the types, where they are known. [n, types]"""
+    """The proportions of the types, where they are known. [n, types]"""
     blocks: NDArray[np.intp] | None
     """What is held out together; None where each spot stands for itself. [n]"""
     seed: int

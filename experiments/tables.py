@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
 LEAST_SPLITS = 6
-"""With which the signed-rank test can be significant at all."""
+"""With fewer splits, the signed-rank test cannot be significant."""
 
 REFERENCE = "GPSSL-full"
 """The method that the others are tested against."""

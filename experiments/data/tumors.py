@@ -31,7 +31,7 @@ LONGEST_SIDE = 2000
 """Pixels of the image that is kept, as for Visium."""
 
 DIAMETER = 0.5
-"""Of a spot, as a part of the distance between neighboring spots: 100 μm of 200 μm."""
+"""The diameter of a spot, as a part of the distance between neighboring spots: 100 μm of 200 μm."""
 
 
 def read_her2st(folder: str | Path, section: str, *, texture: bool = False) -> Any:

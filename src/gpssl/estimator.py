@@ -176,7 +176,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Learn from more rows, exactly: after any number of calls the moments are those of all rows together.
 
         The first call chooses kernel and inducing points from its rows, unless they are given. The posterior is
-        computed when it is next needed, so that many small batches cost no more than one large one.
+        computed when it is next needed, so that many calls with few rows cost no more than one with all of them.
         """
         self._check_parameters()
         first = not hasattr(self, "moments_")
@@ -339,7 +339,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if not isinstance(self.inducing, str):
             return int(self.inducing), 0.0
         if n_rows is None:
-            raise ValueError('inducing="all" needs the number of rows, which these files or partitions do not tell: give a number.')
+            raise ValueError('inducing="all" needs the number of rows, which these partitions do not tell: give a number.')
         return n_rows, 0.0
 
     def _inducing_points(self, rows: Rows) -> NDArray[Any]:
@@ -418,8 +418,8 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         chosen_from_rows = self._chooses_points or depends_on_rows(kernel_or_default(self.kernel))
         if chosen_from_rows and n_rows is not None and n_rows < max(2, self.n_components):
             raise ValueError(
-                f"The first batch chooses lengthscale and inducing points and has n_samples={n_rows}, too few for {self.n_components} "
-                "components. Begin with a larger batch, or pass both a concrete kernel and inducing points to the constructor."
+                f"The first rows choose lengthscale and inducing points, and n_samples={n_rows} are too few for {self.n_components} "
+                "components. Begin with more rows, or pass both a concrete kernel and inducing points to the constructor."
             )
 
     def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1, sample_weight: Any = None) -> Rows:

@@ -176,7 +176,7 @@ def test_a_fit_that_fails_loses_nothing(circles: Array, bad: Array) -> None:
 
 def test_a_first_batch_that_fails_leaves_an_unfitted_estimator(circles: Array) -> None:
     ssl = GPSSL(5, random_state=0)
-    with pytest.raises(ValueError, match="first batch chooses"):
+    with pytest.raises(ValueError, match="first rows choose"):
         ssl.partial_fit(np.ones((3, 7)))
     ssl.partial_fit(circles)
     assert ssl.n_features_in_ == 2
@@ -196,8 +196,8 @@ def test_partial_fit_warns_of_the_residual_too(circles: Array) -> None:
 
 
 def test_first_batch_must_be_large_enough_for_what_it_chooses(circles: Array) -> None:
-    with pytest.raises(ValueError, match="first batch chooses"):
+    with pytest.raises(ValueError, match="first rows choose"):
         GPSSL(5).partial_fit(circles[:4])
-    with pytest.raises(ValueError, match="first batch chooses"):
+    with pytest.raises(ValueError, match="first rows choose"):
         GPSSL(5, inducing=circles[:50]).partial_fit(circles[:1])
     GPSSL(5, kernel=sk.RBF(1.0), inducing=circles[:50]).partial_fit(circles[:1])

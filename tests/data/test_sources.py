@@ -112,7 +112,7 @@ def test_heads_say_what_to_do_with_files(tmp_path: Path, reference: GPSSL) -> No
     with pytest.raises(TypeError, match=r"Heads need rows in memory, got str.*FrozenEstimator"):
         MarginalizedClassifier(model()).fit(as_parquet(tmp_path), labels)
     classifier = MarginalizedClassifier(FrozenEstimator(reference), n_draws=3, random_state=0).fit(X[:100], labels)
-    with pytest.raises(TypeError, match="predict batch by batch"):
+    with pytest.raises(TypeError, match="predict part by part"):
         classifier.predict_proba(as_parquet(tmp_path))
     np.testing.assert_allclose(classifier.predict_proba(as_memmap(tmp_path)[:50]), classifier.predict_proba(X[:50]), atol=1e-12)
 

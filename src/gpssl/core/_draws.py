@@ -1,4 +1,4 @@
-"""Functions drawn from the posterior: the same ones wherever, and in whatever batches, they are evaluated."""
+"""Functions drawn from the posterior: the same ones wherever, and with whatever other rows, they are evaluated."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ SMALLEST_SCALE = 1e-12
 
 
 class FunctionDraws:
-    """S functions with J outputs each: the same functions wherever, and in whatever batches, they are evaluated.
+    """S functions with J outputs each: the same functions wherever, and with whatever other rows, they are evaluated.
 
     f(x) = a(x)ᵀ c + e(x). The coefficients c are drawn once. The residual e, a GP with covariance k(x, y) − a(x)ᵀa(y), is drawn
-    where it is looked at: jointly over the rows of a batch, given the values at all rows seen before, which are remembered. This
+    where it is looked at: jointly over the rows of a call, given the values at all rows seen before, which are remembered. This
     is exact for any kernel, up to `EXACT_ROWS` distinct rows.
 
-    The first batch that does not fit freezes the rows known so far. They keep their values; all others, of this batch and of later
+    The first call with too many rows freezes the rows known so far. They keep their values; all others, of this call and of later
     ones, are evaluated along a path (`Path`): a function written out for all rows at once, given the known rows, in which random Fourier
     features take the place of the kernel. Its mean is exact; the error of its variances and covariances is that of the features.
 
@@ -76,7 +76,7 @@ class FunctionDraws:
         elif not rows.come_at_once and not self._frozen:
             if len(self._known) + rows.count() <= EXACT_ROWS:
                 return self._evaluate(np.concatenate([part.rows for part in rows.parts()]))
-            self._frozen = self._outgrown = True  # as for one batch, and not after some of its parts
+            self._frozen = self._outgrown = True  # for all rows of this call alike, and not after some parts
         return rows.map(self._evaluate, shape)
 
     def _evaluate(self, rows: NDArray[Any]) -> Array:
@@ -155,7 +155,7 @@ class FunctionDraws:
 
     def _remember(self, X: NDArray[Any], hashes: NDArray[np.uint64]) -> None:
         """Draw the residual at the unseen rows if all of them fit."""
-        # In the order of their hashes, so that the order of the rows in a batch does not matter.
+        # In the order of their hashes, so that the order of the rows in a call does not matter.
         _, first = np.unique(hashes, return_index=True)
         unseen = first[self._known.places(hashes[first]) < 0]
         if len(self._known) + len(unseen) > EXACT_ROWS:

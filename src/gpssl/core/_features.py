@@ -1,6 +1,6 @@
 """Which rows become inducing points, and the whitened kernel features a(x) that they carry.
 
-Here are the only Cholesky factorization, and the only jitter, of the library.
+Here is the library's only jitter, and the Cholesky factorization that needs it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,20 @@ from ..kernels._protocol import BlockKernel, SelfDescribingKernel, block_kernel,
 
 MIN_CANDIDATES = 2048
 CANDIDATES_PER_POINT = 4
+"""Inducing points are chosen from at least so many distinct rows, and from so many for each point."""
 PIVOTS_AT_A_TIME = 16
+"""Points that are chosen between two updates of all residuals."""
 NUMERICALLY_ZERO = 1e-10
+"""A variance below this share of the prior variance is zero but for rounding."""
 NUGGET_ROWS = 16
+"""Rows of a block in which a kernel's nugget is looked for; where the first block has none, there is none."""
 RESIDUAL_SLACK = 1.5
 """Multiple of the tolerance beyond which a warning is given: where a sample of rows stands for all, only the sample meets the tolerance."""
 SMALLEST_SAFE_PIVOT = 1e-6
 """Fraction of the mean prior variance; see `Features.single_precision_is_safe`."""
 FIRST_JITTER = 1e-8
 JITTER_TRIES = 4
+"""The jitter begins with this share of the mean prior variance and grows tenfold with each try, of which there are so many."""
 LONGEST_TEXT = 100
 """Largest array whose numbers are written out to describe a kernel."""
 

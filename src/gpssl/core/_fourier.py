@@ -34,7 +34,8 @@ TAILS = np.array([1.0, 0.775, 0.55, 0.325, 0.1, 0.01, 0.001, 0.0001, 0.0])
 """Edges of the strata of a spectral density that have the same number of frequencies, by the share of the density beyond them."""
 
 SHORTEST_WAVE = 1e-6
-"""In lengthscales. Shorter waves, of which rough kernels have many, would turn the rounding error of a row into another value."""
+"""The shortest wave in units of lengthscales. Shorter ones, of which rough kernels have many, would turn a row's rounding error
+into another value."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Moments:
     second: NDArray[np.float64]
     diagonal: float
     fingerprint: str
-    """Of the kernel and the inducing points that the sums belong to."""
+    """A hash of the kernel and the inducing points that the sums belong to."""
 
     def __add__(self, other: Moments) -> Moments:
         """Return the moments of both sets of rows together."""

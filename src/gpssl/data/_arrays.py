@@ -30,7 +30,7 @@ class DistinctRows(NamedTuple):
     weight: NDArray[np.float64]
     """The summed weight of all copies of a row. [n]"""
     hashes: NDArray[np.uint64]
-    """Of the rows' content, in rising order. [n]"""
+    """Hashes of the rows' content, in rising order. [n]"""
 
 
 def as_object_rows(X: Any) -> NDArray[Any]:

@@ -18,13 +18,14 @@ Array = NDArray[np.float64]
 ColumnKind = Literal["number", "boolean", "date", "category"]
 
 MOST_LEVELS = 1000
-"""Levels of a category that are listed."""
+"""The most levels of a category that a card lists."""
 SHOWN_LEVELS = 3
+"""The most unknown levels that a warning shows."""
 ROUNDING = 1e-7
-"""Of the largest number: programs that read the same file may differ in the last digits, and single precision has no more."""
+"""The slack around a range, as a share of its largest number: programs that read the same file may differ in the last digits."""
 
 MOST_CATEGORIES = 0.5
-"""Of the rows: a column of text with more different values says who a row is, not what it is like."""
+"""The largest share of different values: text with more of them says who a row is, not what it is like."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,13 @@ class ColumnFacts:
     name: str
     kind: ColumnKind
     dtype: str
-    """As pandas, polars or NumPy call it."""
+    """The type as pandas, polars or NumPy call it."""
     n_missing: int
     minimum: float | None
-    """Of numbers, booleans (0 and 1) and dates (seconds since 1970); None where there is none."""
+    """The smallest number, boolean (0 or 1) or date (seconds since 1970); None for categories and columns without values."""
     maximum: float | None
     levels: tuple[str, ...] | None
-    """Of categories, at most 1,000, else None."""
+    """The sorted levels of a category; None for other kinds, and where there are more than 1,000."""
 
     @classmethod
     def of(cls, name: Any, column: Any) -> ColumnFacts:

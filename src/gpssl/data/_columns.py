@@ -27,10 +27,10 @@ from ._typed import canonical, plain
 DTYPES: dict[ColumnKind, str] = {"number": "float64", "boolean": "float64", "date": "datetime64[us]", "category": "object"}
 ID_NAME = re.compile(r"(?i:unnamed: ?\d+|index|idx|row|row ?names?|(.*[ _.-])?(id|uuid|guid))|.*[a-z](ID|Id)")
 FEWEST_CONSECUTIVE = 8
-"""Consecutive numbers that are no accident."""
+"""The fewest consecutive numbers that are no accident."""
 NEARLY = 0.95
 LARGEST_WHOLE = 2**53
-"""Up to which each whole number has its own double."""
+"""Up to this size each whole number has a double of its own."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Column:
 
     @property
     def facts(self) -> ColumnFacts:
-        """For the card of a model."""
+        """What the card of a model says about this column."""
         found = self.findings
         has_range = self.kind != "category" and found.n_values > 0
         return ColumnFacts(
@@ -259,9 +259,9 @@ class TablePart:
 
     source: SourcePart
     columns: list[Column]
-    """All of the file. [D]"""
+    """All columns of the file. [D]"""
     used: list[str]
-    """Those to learn from."""
+    """The names of the columns to learn from."""
     first: int
     """Where in the file the first row is."""
 

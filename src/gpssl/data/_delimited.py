@@ -15,11 +15,11 @@ from ._errors import FileError, as_sentence, listed
 from ._store import ColumnStore, Storage, TextColumns, file_identity
 
 BLOCK_BYTES = (4 * 2**20, 64 * 2**20)
-"""Fewest and most of a block."""
+"""The fewest and the most bytes of a block."""
 BLOCK_ROWS = 4096
-"""At least, where they fit: columns cost something by themselves in each block."""
+"""A block has at least so many rows, where they fit: each of its columns costs something."""
 UNCLOSED_LINES = 20
-"""In one cell or a row of the wrong length, if the quotes of the file are odd: one of them is not closed."""
+"""So many lines in one cell, or in a row of the wrong length, mean that a quote is not closed, if the file's quotes are odd in number."""
 BAD_ROWS = (3, 0.01)
 """Rows with too few or too many cells that may be left out: so many, or such a share."""
 

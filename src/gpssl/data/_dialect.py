@@ -45,11 +45,11 @@ class Dialect:
     encoding: str
     separator: str
     names: tuple[str, ...]
-    """As the file has them; one for each cell of a row."""
+    """The names that the file has, one for each cell of a row."""
     skipped_lines: int
-    """Before the line of names."""
+    """How many lines come before the line of names."""
     row_bytes: int
-    """Of a typical row."""
+    """The bytes of a typical row."""
     has_rows: bool
     notes: tuple[str, ...]
 

@@ -33,9 +33,9 @@ class Encoded(NamedTuple):
     """Labels as numbers, for rows of positive weight."""
 
     classes: NDArray[Any]
-    """Sorted. [K]"""
+    """The classes, sorted. [K]"""
     codes: NDArray[np.intp]
-    """0, …, K − 1. [n used]"""
+    """The place of each row's class among them: 0, …, K − 1. [n used]"""
     used: NDArray[np.intp]
     """The rows of positive weight. [n used]"""
 
@@ -182,5 +182,5 @@ class Target:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """Of the rows that have one: numbers, or texts. [n labeled]"""
+        """The labels of the rows that have one: numbers, or texts. [n labeled]"""
         return self.values[self.is_known].astype(np.float64 if self.kind == "number" else str)

@@ -61,14 +61,14 @@ class Findings:
     maximum: float
     is_whole: bool
     sum_of_hashes: int
-    """Of all values: tells a permutation of other numbers."""
+    """The sum of the hashes of all values, which tells whether two columns hold the same numbers in another order."""
     n_infinite: int
     n_like_codes: int
     """Numbers that cannot be told from codes of categories."""
     sketch: Hashes
     """The smallest hashes of different values, in rising order."""
     levels: frozenset[str] | None
-    """Of text, while there are few."""
+    """The different texts, while there are few; None otherwise."""
     odd: str | None
     """The first cell of the shape text."""
 
@@ -270,7 +270,7 @@ NO_FINDINGS = _of_values(np.empty(0), None, _no_shapes(), 0, 0)
 Shapes = NDArray[np.int64]
 
 ENOUGH = 0.99
-"""Of the known cells, to take a column as numbers or dates; the others then count as missing."""
+"""The share of the known cells that must be numbers or dates to read a column so; the other cells then count as missing."""
 MAX_PASSES = 6
 
 

@@ -67,7 +67,7 @@ class Cells(NamedTuple):
     distinct: pa.Array
     """Strings, null for what counts as missing; some may be equal."""
     places: NDArray[np.int32]
-    """For each row, −1 where it is missing."""
+    """Which of the different cells each row has, −1 where it is missing. [n]"""
 
     @property
     def counts(self) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ._errors import FileError
 
 STORE_BYTES = 64 * 2**20
-"""Of the cells of a table, or of their values, that are kept in memory."""
+"""The most bytes that a table's cells, or their values, may take in memory; the rest is kept in a file."""
 
 ALIGNMENT = 64
 """Bytes at whose multiples Arrow wants its parts to begin."""
@@ -41,7 +41,7 @@ class TableSource(Protocol):
     path: Path
     names: list[str]
     storage: dict[str, Storage]
-    """Of the columns that can be used."""
+    """The columns that can be used, and how the file stores each of them."""
     unusable: dict[str, str]
     """The other columns, and why."""
     unnamed: set[str]

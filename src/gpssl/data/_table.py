@@ -71,7 +71,7 @@ class EncodedRows(Rows):
 
 
 MEMORY_BYTES = 256 * 2**20
-"""Of a table that is held in memory as a whole."""
+"""The most bytes of a table that is held in memory as a whole."""
 CELL_BYTES: dict[ColumnKind, int] = {"number": 8, "boolean": 8, "date": 8, "category": 64}
 MOST_CLASSES = 20
 CLASS_SHARE = 0.05

@@ -216,7 +216,7 @@ def in_memory(X: Any) -> Any:
     if is_lazy(X) and not isinstance(X, np.memmap):
         raise TypeError(
             f"Heads need rows in memory, got {type(X).__name__}. Fit the representation to all rows, ssl = GPSSL().fit(X), then the heads "
-            "to the labeled ones, with sklearn.frozen.FrozenEstimator(ssl) as representation; predict batch by batch."
+            "to the labeled ones, with sklearn.frozen.FrozenEstimator(ssl) as representation; predict part by part."
         )
     (X,) = indexable(X)
     return X

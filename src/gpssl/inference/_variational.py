@@ -26,15 +26,24 @@ from ._mode import ADVANTAGE, Arrangement, leading_directions, own_directions, s
 Array = NDArray[np.float64]
 
 STALLED_ERROR = 1e-2
+"""A descent that ends with a larger error, in standard deviations of the posterior, has not come to an end."""
 FIRST_STD = 0.5
 SWEEPS = 20
+"""The fixed-point iteration for the widths at a start begins with this standard deviation and makes so many sweeps."""
 LEAST_ENERGY = 1e-4
+"""The least variance that a start gives to a direction: at zero the gradient is zero by symmetry."""
 TRIAL_ITERATIONS = 150
+"""The steps of L-BFGS after which a descent with free means is given up, if it is still far from an end."""
 ROUGH_ITERATIONS = 10
+"""The steps of L-BFGS from each start where `precise` is false."""
 JUDGING_DRAWS = 1024
+"""The fresh draws on which a minimum is judged."""
 DRAW_FACTORS = (1, 8, 64)
+"""Multiples of `n_draws` that are tried in turn until the minimum holds on fresh draws."""
 MOST_NUMBERS_DRAWN = 50_000
+"""More draws are affordable while draws × directions × dimensions stay below this."""
 ROUNDED_BITS = 33
+"""The spectrum is rounded to so many bits of its largest eigenvalue, which are ten digits."""
 
 
 class OptimizationReport(NamedTuple):

@@ -24,7 +24,7 @@ MAX_PATTERNS = 1000
 ROUNDING = 1e-14
 """Spread of a column, relative to its mean, that rounding alone may cause."""
 SMALLEST_VARIANCE = 1e-12
-"""Of a column in its own units: a variance of zero could not be inverted."""
+"""The least variance of a column in its own units: zero could not be inverted."""
 
 
 class ExpectedSums(NamedTuple):

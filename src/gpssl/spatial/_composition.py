@@ -154,6 +154,9 @@ def _groups(adata: Any, params: Mapping[str, Any]) -> NDArray[np.intp]:
 
 def _threshold(held_out: HeldOutClasses, max_risk: float, confidence: float) -> float:
     """Return the certainty above which labels are right often enough, from all held-out spots that a model could judge."""
+    # `certain_threshold` counts one row of each group, because its promise is for rows of other groups, such as new patients. Here the
+    # promise is for other spots of the same slices, of which the labeled ones are taken as a random sample: blocks are held out
+    # together only so that no spot is judged by its neighbors, and one spot of each of the few blocks could promise nothing.
     judged = slice(None) if held_out.is_judged is None else held_out.is_judged
     return risk_controlled_threshold(held_out.y[judged], held_out.proba[judged], max_risk, confidence, labels=held_out.classes)
 

@@ -164,7 +164,7 @@ class Scale(NamedTuple):
     target: float = 1.0
     """The total that each spot's counts are scaled to: the median total."""
     unit: float = 1.0
-    """For values that were logged before: the natural logarithm of their base."""
+    """The natural logarithm of the base, for values that were logged before."""
 
     def normalize(self, X: NDArray[Any]) -> Array:
         """Return t·c_ng / Σ_g c_ng for counts c_ng; for values that were logged before, undo the logarithm. [n, genes]"""

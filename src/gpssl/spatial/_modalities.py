@@ -22,7 +22,7 @@ COMBINATIONS = ("sum", "product", "concatenate")
 STRETCH = 2.0
 """Lengthscales in units of the distance to the K-th neighbor: of 1, 2 and 4, the best on tumor sections with a pathologist's labels."""
 DECIMALS = 6
-"""To which rows, in units of lengthscales, are rounded."""
+"""Rows, in units of lengthscales, are rounded to so many decimals."""
 FAR_APART = 100.0
 """The distance from one slice to the next, in units of half the extent of the largest: no kernel reaches so far."""
 MOST_ON_TOP = 0.2
