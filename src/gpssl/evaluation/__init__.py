@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         root_mean_squared_error,
     )
     from ._expectation import Expectation
-    from ._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
-    from ._scores import macro_roc_auc, probabilities_of, score_classification, score_regression
+    from ._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers, probabilities_of
+    from ._scores import macro_roc_auc, score_classification, score_regression
     from ._selective import (
         Interval,
         RiskCoverageCurve,

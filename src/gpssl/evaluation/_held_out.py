@@ -15,7 +15,6 @@ from sklearn.utils import _safe_indexing
 
 from .._runtime.progress import Progress
 from ._calibration import distribution_at
-from ._scores import probabilities_of
 
 Array = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
@@ -112,6 +111,17 @@ class HeldOutNumbers(NamedTuple):
     def interval_coverage(self, nominal: float) -> float:
         """Return the share of targets in the central interval of this probability."""
         return float((np.abs(self.level - 0.5) <= nominal / 2).mean())
+
+
+def probabilities_of(model: Any, rows: Any, classes: NDArray[Any]) -> Array:
+    """Return the probability of each of `classes`, which is zero for a class that the model has not seen. [n, K]
+
+    `classes` are sorted and hold those of the model.
+    """
+    predicted = model.predict_proba(rows)
+    proba = np.zeros((len(predicted), len(classes)))
+    proba[:, np.searchsorted(classes, model.classes_)] = predicted
+    return proba
 
 
 def hold_out_classes(

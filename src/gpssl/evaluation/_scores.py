@@ -21,17 +21,6 @@ from ._selective import augrc, aurc
 Array = NDArray[np.float64]
 
 
-def probabilities_of(model: Any, rows: Any, classes: NDArray[Any]) -> Array:
-    """Return the probability of each of `classes`, which is zero for a class that the model has not seen. [n, K]
-
-    `classes` are sorted and hold those of the model.
-    """
-    predicted = model.predict_proba(rows)
-    proba = np.zeros((len(predicted), len(classes)))
-    proba[:, np.searchsorted(classes, model.classes_)] = predicted
-    return proba
-
-
 def score_classification(y: NDArray[Any], proba: Array, classes: NDArray[Any]) -> dict[str, float]:
     """Return the scores of the paper and three more. Probabilities [n, K] are in the order of `classes`.
 
