@@ -14,10 +14,11 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from gpssl.cli._console import show_table
 from gpssl.cli.compare import show_compared
 from gpssl.comparison._compare import Comparison, Difference, compare, differences_from
-from gpssl.comparison._rivals import COLUMNS, FULL, MEAN, PRIOR, RIVALS, Candidate, Contest, numbers_from
+from gpssl.comparison._rivals import COLUMNS, MEAN, PRIOR, RIVALS, Candidate, Contest, numbers_from
 from gpssl.comparison._splits import at_most, choose_or_default, divide
 from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._statistics import Estimate, corrected_p_value, holm
+from gpssl.workflows._choices import FULL
 from gpssl.workflows._subject import Subject, open_subject
 from gpssl.workflows._table_subject import TableSubject
 from people import two_groups, written

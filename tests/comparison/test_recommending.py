@@ -7,9 +7,9 @@ from typing import NamedTuple
 import pytest
 
 from gpssl.comparison._recommendation import Basis, recommend
-from gpssl.comparison._rivals import COLUMNS, FULL, MEAN, PRIOR, RIVALS
+from gpssl.comparison._rivals import COLUMNS, MEAN, PRIOR, RIVALS
 from gpssl.evaluation._statistics import HIGHER_IS_BETTER, Estimate
-from gpssl.workflows._choices import Alike
+from gpssl.workflows._choices import FULL, Alike
 
 OTHERS = [name for name in RIVALS if name != FULL]
 ERROR = 0.02

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import PoissonRegressor
 
 import gpssl
 from command import FEW, as_json, done
@@ -16,6 +17,7 @@ from gpssl.cli.compare import compare as compare_command
 from gpssl.cli.embed import embed as embed_command
 from gpssl.cli.label import label as label_command
 from gpssl.cli.transform import transform as transform_command
+from gpssl.comparison._rivals import RIVALS, Candidate
 from gpssl.report import make_report
 from gpssl.workflows._choices import ChoiceError
 from people import two_groups, written
@@ -84,6 +86,21 @@ def test_report_of_a_result_is_a_page() -> None:
     assert report.written == []
     assert "predicting kind" in report.html()
     assert "On labels that it was not shown, 0.0 % of the predictions were wrong." in report.summary[1]
+
+
+def test_report_notes_the_rivals_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot_be_made(_contest: Any) -> Any:
+        raise ImportError("It needs a package.")
+
+    for name in ("kernel PCA", "VICReg", "GPSSL-mean"):
+        monkeypatch.setitem(RIVALS, name, cannot_be_made)
+    monkeypatch.setitem(RIVALS, "GP prior", lambda _contest: [Candidate({}, PoissonRegressor(alpha=-1.0))])
+    frame = two_groups()
+    report = make_report(gpssl.label(frame, "kind", n_draws=5).model, frame)
+    assert {"VICReg was left out: It needs a package.", "kernel PCA was left out: It needs a package."} <= set(report.notes)
+    assert any(note.startswith("GP prior was left out: ") for note in report.notes)
+    assert report.content.risk_coverage is not None
+    assert [curve.name for curve in report.content.risk_coverage.curves] == ["GPSSL-full", "columns"]
 
 
 def test_model_without_a_card_gets_a_sentence() -> None:

@@ -69,11 +69,9 @@ def show_compared(result: Comparison, as_json: bool) -> None:
     if as_json:
         show_json(result)
         return
-    from ..comparison._compare import ordered
-
     names, tested = SHOWN[result.kind], TESTED[result.kind]
     title = f"{result.target}: {result.n_rows:,} rows, {result.n_labeled:,} labels, {result.n_splits} splits (± standard error)"
-    rows = [[method, *(result.scores[method][name].text() for name in names)] for method in ordered(result, names[0])]
+    rows = [[method, *(result.scores[method][name].text() for name in names)] for method in result.ordered(names[0])]
     show_table(title, ["method", *names], rows)
     typer.echo()
     differences = [[f"against {method}", *(_difference(row[name]) for name in tested)] for method, row in result.differences.items()]

@@ -4,10 +4,10 @@
 which `choose` takes the best on held-out labels.
 """
 
+from ..workflows._choices import FULL
 from ._compare import Comparison, Difference, compare
 from ._rivals import (
     COLUMNS,
-    FULL,
     MEAN,
     METHODS,
     N_COMPONENTS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -17,13 +17,13 @@ from .._runtime.progress import Progress
 from .._validation import check_number
 from ..data._labels import Target, TargetKind
 from ..evaluation._expectation import check_labels
-from ..evaluation._held_out import Labeled
-from ..evaluation._scores import probabilities_of, score_classification, score_regression
+from ..evaluation._held_out import Labeled, probabilities_of
+from ..evaluation._scores import score_classification, score_regression
 from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
-from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_DRAWS, N_SPLITS, RESIDUAL_TOLERANCE, Alike, Kind, Settings
+from ..workflows._choices import FULL, MAX_INDUCING, MAX_ROWS, N_DRAWS, N_SPLITS, RESIDUAL_TOLERANCE, Alike, Kind, Settings
 from ..workflows._subject import open_subject
 from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend
-from ._rivals import COLUMNS, FULL, RIVALS, Candidate, Contest, Grids, numbers_from
+from ._rivals import COLUMNS, RIVALS, Candidate, Contest, Grids, numbers_from
 from ._splits import at_most, can_train, choose_or_default, divide, split_seed
 
 Array = NDArray[np.float64]
@@ -63,6 +63,10 @@ class Comparison:
     """Methods that could not be run, and why."""
     recommendation: str
     notes: list[str]
+
+    def ordered(self, score: str) -> list[str]:
+        """Return the methods from best to worst."""
+        return sorted(self.scores, key=lambda method: self.scores[method][score].mean, reverse=HIGHER_IS_BETTER.get(score, True))
 
 
 class _Split(NamedTuple):
@@ -248,9 +252,3 @@ def differences_from(
 
 def _text(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
-
-
-def ordered(comparison: Comparison, score: str) -> Iterator[str]:
-    """Yield the methods from best to worst."""
-    sign = -1 if HIGHER_IS_BETTER.get(score, True) else 1
-    yield from sorted(comparison.scores, key=lambda method: sign * comparison.scores[method][score].mean)

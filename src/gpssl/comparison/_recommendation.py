@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate
-from ..workflows._choices import Alike
-from ._rivals import COLUMNS, FULL, MEAN, PRIOR
+from ..workflows._choices import FULL, Alike
+from ._rivals import COLUMNS, MEAN, PRIOR
 
 SIGNIFICANT = 0.05
 FEW_SPLITS = 10

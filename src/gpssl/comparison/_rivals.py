@@ -30,6 +30,7 @@ from ..downstream._regressor import MarginalizedRegressor
 from ..estimator import GPSSL
 from ..kernels._protocol import DataDependentKernel
 from ..kernels.vectors import NeighborRBF
+from ..workflows._choices import FULL
 
 N_COMPONENTS = 5
 """The paper's J."""
@@ -43,7 +44,7 @@ MOST_LEVELS = 50
 MOST_FOLDS, MAX_ITERATIONS = 3, 2000
 """Limits of logistic regression with a cross-validated penalty."""
 
-COLUMNS, MEAN, FULL, PRIOR, SUPERVISED = "columns", "GPSSL-mean", "GPSSL-full", "GP prior", "supervised GP"
+COLUMNS, MEAN, PRIOR, SUPERVISED = "columns", "GPSSL-mean", "GP prior", "supervised GP"
 
 
 def vicreg_settings(weights: Sequence[float], noises: Sequence[float]) -> list[dict[str, Any]]:

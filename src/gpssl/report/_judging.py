@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +11,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._runtime.progress import Progress, percent
-from ..comparison._compare import contest_on
-from ..comparison._rivals import FULL, RIVALS
-from ..comparison._splits import at_most, choose_or_default
 from ..data._labels import Target
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve, root_mean_squared_error
 from ..evaluation._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
 from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
-from ..workflows._choices import CONFIDENCE, MAX_ROWS, N_DRAWS, Settings
+from ..workflows._choices import CONFIDENCE, FULL, MAX_ROWS, N_DRAWS, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
 from ..workflows._transform import has_heads, representation_of
@@ -29,6 +26,7 @@ from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
+HeldOut = TypeVar("HeldOut", HeldOutClasses, HeldOutNumbers)
 
 ERROR_RATES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 N_TARGETS = 15
@@ -60,37 +58,53 @@ def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: A
     models = {FULL: model, **(_rivals(ssl, subject, labeled, settings, target) if rivals else {})}
     shown = _Shown(rows, places, labeled.places, target)
     if target.kind == "class":
-        classes = {
-            name: hold_out_classes(one, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, task=name)
-            for name, one in models.items()
-        }
+        classes = _hold_out(hold_out_classes, models, subject, labeled, seed)
         error = float(classes[FULL].is_wrong.mean())
         return Judged(_classes(fitted, shown, classes[FULL]), class_risks(classes[FULL]), *class_charts(classes), error)
-    numbers = {
-        name: hold_out_numbers(one, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, task=name)
-        for name, one in models.items()
-    }
+    numbers = _hold_out(hold_out_numbers, models, subject, labeled, seed)
     error = root_mean_squared_error(numbers[FULL].y, numbers[FULL].mean)
     return Judged(_numbers(fitted, shown, numbers[FULL]), number_risks(numbers[FULL]), *number_charts(numbers), error)
 
 
 def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, target: Target) -> dict[str, Any]:
-    """Return the compared methods, each with the settings that suit the labels best; those that cannot be run are left out."""
+    """Return the compared methods, each with the settings that suit the labels best; a note tells those that cannot be run."""
+    from ..comparison._compare import contest_on
+    from ..comparison._rivals import RIVALS
+    from ..comparison._splits import at_most, choose_or_default
+
     found = {}
     regression = target.kind == "number"
     sampled, known = at_most(subject, labeled, MAX_ROWS, settings.seed)
     contest = contest_on(sampled, ssl.kernel_, settings, subject.kind, regression=regression)
-    progress = Progress("compared methods", len(RIVALS) - 1, unit="methods")
-    for name, candidates in RIVALS.items():
-        if name == FULL:
-            continue
+    others = {name: candidates for name, candidates in RIVALS.items() if name != FULL}
+    progress = Progress("compared methods", len(others), unit="methods")
+    for name, candidates in others.items():
         try:
             found[name] = choose_or_default(candidates(contest), known, settings.seed, regression=regression).estimator
-        except (ImportError, ValueError):
-            continue
+        except (ImportError, ValueError) as error:
+            subject.notes.append(_left_out(name, error))
         progress.advance(1)
     progress.finish()
     return found
+
+
+def _hold_out(
+    hold_out: Callable[..., HeldOut], models: Mapping[str, Any], subject: Subject, labeled: Labeled, seed: int
+) -> dict[str, HeldOut]:
+    """Return what each model predicts for labels that it has not seen; a note tells rivals that cannot learn from them."""
+    found = {}
+    for name, model in models.items():
+        try:
+            found[name] = hold_out(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, task=name)
+        except ValueError as error:
+            if name == FULL:
+                raise
+            subject.notes.append(_left_out(name, error))
+    return found
+
+
+def _left_out(name: str, error: Exception) -> str:
+    return f"{name} was left out: {error}"
 
 
 class _Shown(NamedTuple):

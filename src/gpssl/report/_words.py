@@ -131,7 +131,7 @@ def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject) -> list[Fact]:
     verdict = (
         "Little enough to be ignored."
         if ssl.residual_ < WELL_COVERED
-        else "That is much: more inducing points (--max-inducing) would follow the rows better."
+        else "That is much: more inducing points (max_inducing) would follow the rows better."
     )
     facts = [
         Fact("dimensions", f"{len(ssl.posterior_.weights.mean)}", "How many numbers stand for a row."),

@@ -10,6 +10,8 @@ Kind = Literal["table", "tissue"]
 
 N_COMPONENTS: dict[Kind, int] = {"table": 5, "tissue": 10}
 """Dimensions of the representation."""
+FULL = "GPSSL-full"
+"""What comparisons call the method of `label`: heads on draws of the representation."""
 N_DRAWS = 100
 MAX_INDUCING = 512
 RESIDUAL_TOLERANCE = 1e-3
