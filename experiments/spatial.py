@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from gpssl._runtime.defaults import RESIDUAL_TOLERANCE
 from gpssl.comparison import METHODS as ALL_METHODS
 from gpssl.comparison import SUPERVISED, Candidate, Contest, Grids, by_likelihood
 from gpssl.downstream import BayesianLogisticRegression
 from gpssl.evaluation import Labeled, probabilities_of, score_classification
-from gpssl.spatial._embedding import RESIDUAL_TOLERANCE
 
 from . import paper
 from .ledger import Record, Task

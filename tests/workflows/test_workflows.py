@@ -19,7 +19,7 @@ from gpssl.cli.label import label as label_command
 from gpssl.cli.transform import transform as transform_command
 from gpssl.comparison._rivals import RIVALS, Candidate
 from gpssl.report import make_report
-from gpssl.workflows._choices import ChoiceError
+from gpssl.workflows._choices import N_COMPONENTS, ChoiceError
 from people import two_groups, written
 
 NAMES = {"n_components": "components", "n_draws": "draws", "n_splits": "splits", "random_state": "seed", "model_out": "model"}
@@ -43,6 +43,10 @@ def test_functions_have_the_defaults_of_the_commands(function: Any, command: Any
             continue
         option = options[NAMES.get(name, name)]
         assert option.default == (None if parameter.default == () else parameter.default), name
+
+
+def test_dimensions_are_told_as_they_are() -> None:
+    assert f"by default {N_COMPONENTS['table']}, for tissue {N_COMPONENTS['tissue']}." in str(gpssl.embed.__doc__)
 
 
 def test_data_frame_gives_what_its_file_gives_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

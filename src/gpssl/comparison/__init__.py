@@ -4,6 +4,7 @@
 which `choose` takes the best on held-out labels.
 """
 
+from .._runtime.defaults import N_DRAWS
 from ..workflows._choices import FULL
 from ._compare import Comparison, Difference, compare
 from ._rivals import (
@@ -11,7 +12,6 @@ from ._rivals import (
     MEAN,
     METHODS,
     N_COMPONENTS,
-    N_DRAWS,
     PRIOR,
     SUPERVISED,
     Candidate,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from .._runtime.defaults import N_DRAWS, RESIDUAL_TOLERANCE
 from .._runtime.progress import Progress
 from .._validation import check_number
 from ..data._labels import Target, TargetKind
@@ -20,7 +21,7 @@ from ..evaluation._expectation import check_labels
 from ..evaluation._held_out import Labeled, probabilities_of
 from ..evaluation._scores import score_classification, score_regression
 from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
-from ..workflows._choices import FULL, MAX_INDUCING, MAX_ROWS, N_DRAWS, N_SPLITS, RESIDUAL_TOLERANCE, Alike, Kind, Settings
+from ..workflows._choices import FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, Alike, Kind, Settings
 from ..workflows._subject import open_subject
 from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend
 from ._rivals import COLUMNS, RIVALS, Candidate, Contest, Grids, numbers_from

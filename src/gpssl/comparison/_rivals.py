@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from .._runtime.defaults import N_DRAWS
 from ..baselines._gp_prior import GPPrior
 from ..baselines._kernel_pca import KernelPCA
 from ..baselines._scarf import SCARF
@@ -34,8 +35,6 @@ from ..workflows._choices import FULL
 
 N_COMPONENTS = 5
 """The paper's J."""
-N_DRAWS = 100
-"""The paper's number of drawn representations."""
 
 MANY_COLUMNS = 100
 """Beyond this, a posterior over the weights of all columns takes long, and cross-validation chooses the penalty."""

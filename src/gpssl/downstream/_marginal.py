@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import _check_method_params, _num_samples, check_consistent_length, has_fit_parameter, indexable
 
 from .._runtime.callbacks import CallbackSupport, Task, fitting
+from .._runtime.defaults import N_DRAWS
 from .._validation import check_number, check_weights, unchanged_on_failure
 from ..core._checked_rows import check_rows_in_memory, copy_columns, rows_in_memory, warn_outside_training
 from ..core._draws import FunctionDraws
@@ -42,7 +43,7 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         representation: Any = None,
         head: Any = None,
         *,
-        n_draws: int | None = 100,
+        n_draws: int | None = N_DRAWS,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,

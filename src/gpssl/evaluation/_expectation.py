@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._runtime.defaults import CONFIDENCE
 from .._runtime.progress import percent
 from ..data._labels import Target
 from ._calibration import INTERVAL, root_mean_squared_error
@@ -25,7 +26,7 @@ class Promise:
 
     max_risk: float | None = None
     """The largest error rate; for numbers, the largest root mean squared error. None keeps all."""
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     """The probability with which the error rate is held."""
 
 

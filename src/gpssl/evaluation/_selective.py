@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, bootstrap
 
+from .._runtime.defaults import CONFIDENCE
 from .._validation import check_number, check_weights, is_share, seed_from
 from ..data._labels import UNLABELED, as_labels, missing
 from ._calibration import check_probabilities
@@ -170,7 +171,7 @@ def bootstrap_interval(
     proba: Any,
     *,
     labels: Any = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     n_resamples: int = 1000,
     random_state: Any = None,
 ) -> Interval:
@@ -196,7 +197,7 @@ def bootstrap_interval(
     return Interval(*map(float, result.confidence_interval))
 
 
-def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: float = 0.95, *, labels: Any = None) -> float:
+def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: float = CONFIDENCE, *, labels: Any = None) -> float:
     """Return the lowest threshold t found for which the error rate among new rows with certainty > t is at most `max_risk`.
 
     Over repetitions of the calibration rows (y, proba), this holds with probability at least `confidence`, for any finite number of

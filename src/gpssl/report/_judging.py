@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from .._runtime.defaults import CONFIDENCE, N_DRAWS
 from .._runtime.progress import Progress, percent
 from ..data._labels import Target
 from ..estimator import GPSSL
@@ -17,7 +18,7 @@ from ..evaluation._calibration import reliability_curve, root_mean_squared_error
 from ..evaluation._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
 from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
-from ..workflows._choices import CONFIDENCE, FULL, MAX_ROWS, N_DRAWS, Settings
+from ..workflows._choices import FULL, MAX_ROWS, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
 from ..workflows._transform import has_heads, representation_of

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from .._runtime.defaults import CONFIDENCE, N_DRAWS
 from .._runtime.progress import announce
 from .._validation import check_number
 from ..data._labels import UNLABELED_WORDS
@@ -32,10 +33,10 @@ def composition(
     *,
     key: str = "gpssl",
     head: Any = None,
-    n_draws: int = 100,
+    n_draws: int = N_DRAWS,
     unlabeled: str | None = None,
     max_risk: float | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     random_state: int = 0,
     verbose: bool = False,
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._runtime.defaults import N_COMPONENTS_OF_TISSUE, RESIDUAL_TOLERANCE
 from .._validation import check_number
 from ..estimator import GPSSL
 from ._expression import N_COMPS, N_TOP_GENES, expression_scores
@@ -20,8 +21,6 @@ from ._modalities import COMBINATIONS, Combine, Modalities, gather
 
 Array = NDArray[np.float64]
 
-RESIDUAL_TOLERANCE = 1e-3
-"""Expression has many small directions: the last of them would take twice the inducing points and change nothing that can be seen."""
 SAME = 1e-3
 """The difference from the stored mean that is allowed, relative to the largest value, because another machine may round differently."""
 IMAGE_KEY = "image"
@@ -30,7 +29,7 @@ IMAGE_KEY = "image"
 
 def embed(
     adata: Any,
-    n_components: int = 10,
+    n_components: int = N_COMPONENTS_OF_TISSUE,
     *,
     combine: Combine = "sum",
     weights: Mapping[str, float] | None = None,

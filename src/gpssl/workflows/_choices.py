@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from .._runtime.defaults import N_COMPONENTS_OF_TISSUE, N_DRAWS
+
 Kind = Literal["table", "tissue"]
 
-N_COMPONENTS: dict[Kind, int] = {"table": 5, "tissue": 10}
+N_COMPONENTS: dict[Kind, int] = {"table": 5, "tissue": N_COMPONENTS_OF_TISSUE}
 """Dimensions of the representation."""
 FULL = "GPSSL-full"
 """What comparisons call the method of `label`: heads on draws of the representation."""
-N_DRAWS = 100
 MAX_INDUCING = 512
-RESIDUAL_TOLERANCE = 1e-3
-"""Tables that nobody prepared have many small directions; the last of them would take twice the inducing points."""
-CONFIDENCE = 0.95
 N_SPLITS = 20
 MAX_ROWS = 3000
 """Rows that `compare` uses of larger tables: kernel PCA needs a matrix of rows by rows."""

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from .. import downstream
+from .._runtime.defaults import CONFIDENCE, N_DRAWS
 from .._validation import is_share
 from ..data._labels import Target, TargetKind
 from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
 from ..evaluation._expectation import Expectation, Promise, check_labels, expect, what_cannot_be_promised
-from ._choices import CONFIDENCE, MAX_INDUCING, N_DRAWS, Alike, ChoiceError, Settings
+from ._choices import MAX_INDUCING, Alike, ChoiceError, Settings
 from ._subject import NewColumns, SubjectPart, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
+from .._runtime.defaults import RESIDUAL_TOLERANCE
 from ..data._column_facts import ColumnFacts
 from ..data._columns import TablePart
 from ..data._errors import FileError
@@ -24,7 +25,7 @@ from ..data._table import FileTable, open_table
 from ..data._writing import is_typed, write_table
 from ..estimator import GPSSL
 from ..kernels.tables import for_table
-from ._choices import RESIDUAL_TOLERANCE, Alike, Settings
+from ._choices import Alike, Settings
 from ._subject import Array, NewColumnsOfPart, Subject, SubjectPart
 
 MOST_REASONS = 5
