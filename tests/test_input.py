@@ -174,7 +174,7 @@ def test_a_fit_that_fails_loses_nothing(circles: Array, bad: Array) -> None:
         GPSSL(2).fit(bad)
 
 
-def test_a_first_batch_that_fails_leaves_an_unfitted_estimator(circles: Array) -> None:
+def test_a_first_partial_fit_that_fails_leaves_an_unfitted_estimator(circles: Array) -> None:
     ssl = GPSSL(5, random_state=0)
     with pytest.raises(ValueError, match="first rows choose"):
         ssl.partial_fit(np.ones((3, 7)))
@@ -195,7 +195,7 @@ def test_partial_fit_warns_of_the_residual_too(circles: Array) -> None:
         ssl.transform(circles)
 
 
-def test_first_batch_must_be_large_enough_for_what_it_chooses(circles: Array) -> None:
+def test_first_rows_must_be_enough_for_what_they_choose(circles: Array) -> None:
     with pytest.raises(ValueError, match="first rows choose"):
         GPSSL(5).partial_fit(circles[:4])
     with pytest.raises(ValueError, match="first rows choose"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from gpssl.report import _map as plane
+from gpssl.report import _map
 from gpssl.report._map import plane_of
 
 
@@ -36,7 +36,7 @@ def test_neighbors_stay_neighbors() -> None:
 
 
 def test_rows_beyond_the_arranged_ones_are_placed_among_their_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plane, "TSNE_ROWS", 40)
+    monkeypatch.setattr(_map, "TSNE_ROWS", 40)
     mean, side = blobs(200)
     drawn = plane_of(mean, np.ones_like(mean), seed=0)
     places = np.column_stack([drawn.x, drawn.y])
