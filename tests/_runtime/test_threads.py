@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from gpssl._runtime.threads import map_in_order, map_on_threads, n_blas_threads, one_blas_thread
+from gpssl._runtime.threads import InOrder, map_in_order, map_on_threads, n_blas_threads, one_blas_thread
 
 
 def test_map_on_threads_keeps_order_and_passes_errors_on() -> None:
@@ -90,3 +90,37 @@ def test_what_belongs_to_a_thread_is_given_back_to_it() -> None:
     leave.set()
     other.join()
     assert seen[0] == seen[1]
+
+
+def test_results_are_used_in_order_while_the_caller_goes_on() -> None:
+    used: list[int] = []
+
+    def double(item: int) -> int:
+        return 2 * item
+
+    with InOrder(double, used.append, n_threads=3, max_waiting=4) as work:
+        for item in range(20):
+            work.add(item)
+            assert len(used) == max(0, item - 3)
+    assert used == list(range(0, 40, 2))
+
+
+def test_work_that_fails_is_reported_and_the_rest_is_dropped() -> None:
+    used: list[float] = []
+
+    def invert(item: int) -> float:
+        return 1 / (item - 2)
+
+    def fail_at(item: int | None) -> None:
+        with InOrder(invert, used.append, n_threads=2, max_waiting=8) as work:
+            for other in range(5):
+                if other == item:
+                    raise KeyError
+                work.add(other)
+
+    with pytest.raises(ZeroDivisionError):
+        fail_at(None)
+    assert used == [-0.5, -1.0]
+    with pytest.raises(KeyError):
+        fail_at(2)
+    assert used == [-0.5, -1.0]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -75,6 +75,36 @@ def one_blas_thread() -> _OneBlasThread:
 def n_blas_threads() -> int:
     """Return the number of threads that BLAS would use now."""
     return max((pool["num_threads"] for pool in _thread_pools().info() if pool["user_api"] == "blas"), default=1)
+
+
+class InOrder(Generic[Item, Result]):
+    """Apply a function to items on threads while the caller goes on, and use the results in the order of the items.
+
+    Within `with`, `add` starts the work on an item, and uses results where more than `max_waiting` items are under way. What is still
+    under way is used at the end, or dropped where the block fails.
+    """
+
+    def __init__(self, function: Callable[[Item], Result], use: Callable[[Result], Any], *, n_threads: int, max_waiting: int) -> None:
+        self._function, self._use = function, use
+        self._executor = ThreadPoolExecutor(n_threads)
+        self._max_waiting = max_waiting
+        self._pending: deque[Future[Result]] = deque()
+
+    def add(self, item: Item) -> None:
+        """Start the work on an item."""
+        self._pending.append(self._executor.submit(self._function, item))
+        while len(self._pending) > self._max_waiting:
+            self._use(self._pending.popleft().result())
+
+    def __enter__(self) -> InOrder[Item, Result]:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            while kind is None and self._pending:
+                self._use(self._pending.popleft().result())
+        finally:
+            self._executor.shutdown(cancel_futures=True)
 
 
 def map_on_threads(function: Callable[[slice], Result], blocks: Sequence[slice]) -> list[Result]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +278,11 @@ class TablePart:
         named = {column.name: column for column in self.columns}
         return pd.DataFrame({name: named[name].values(self.source) for name in self.used}, index=self._index)
 
+    def encoded(self) -> NDArray[np.float64]:
+        """Return the columns to learn from as numbers with NaN for gaps, as `encode_table` has them. [n, D used]"""
+        named = {column.name: column for column in self.columns}
+        return _beside_each_other(self.source, [named[name] for name in self.used])
+
     def cells(self, *, typed: bool) -> pd.DataFrame:
         """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""
         values = {column.name: column.written(self.source, typed=typed) for column in self.columns}
@@ -285,14 +291,15 @@ class TablePart:
 
 def encoded_arrays(source: TableSource, columns: Sequence[Column], dtype: type[np.floating[Any]] = np.float64) -> Iterator[NDArray[Any]]:
     """Yield the columns of each part of a file beside each other, as numbers with NaN for gaps; threads encode them. [n, D]"""
-
-    def encode(part: SourcePart) -> NDArray[Any]:
-        out = np.empty((part.cells.num_rows, len(columns)), dtype=dtype)
-        for place, column in enumerate(columns):
-            out[:, place] = column.encoded(part)
-        return out
-
+    encode = partial(_beside_each_other, columns=columns, dtype=dtype)
     return map_in_order(encode, source.parts([column.name for column in columns]), n_threads=n_blas_threads())
+
+
+def _beside_each_other(part: SourcePart, columns: Sequence[Column], dtype: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
+    out = np.empty((part.cells.num_rows, len(columns)), dtype=dtype)
+    for place, column in enumerate(columns):
+        out[:, place] = column.encoded(part)
+    return out
 
 
 def identity_of(sources: Sequence[TableSource], columns: Iterable[Column]) -> str:

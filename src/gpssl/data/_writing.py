@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from pyarrow import compute
 from pyarrow.parquet import ParquetWriter
 
 from .._runtime.atomic import written_beside
-from .._runtime.threads import map_in_order, n_blas_threads
+from .._runtime.threads import InOrder, n_blas_threads
 from ._errors import FileError
 from ._typed import canonical
 
@@ -85,22 +85,24 @@ def _csv(path: Path, first: pd.DataFrame, separator: str = ",") -> Iterator[Writ
     with open(path, "wb") as file:
         names = _quoted(pa.array([str(name) for name in first.columns]), separator)
         file.write((separator.join(names.to_pylist()) + "\n").encode())
-        yield lambda frame: _write_lines(file, frame, separator)
+        to_lines, n_threads = partial(_lines, separator=separator), n_blas_threads()
+        with InOrder(to_lines, file.write, n_threads=n_threads, max_waiting=2 * n_threads) as lines:
+            yield partial(_add_lines, lines)
 
 
 def _tsv(path: Path, first: pd.DataFrame) -> Any:
     return _csv(path, first, "\t")
 
 
-def _write_lines(file: BinaryIO, frame: pd.DataFrame, separator: str) -> None:
-    """Write all cells as text, joined by Arrow on threads: the bytes of its array of lines are the lines of the file."""
+def _add_lines(lines: InOrder[pa.Table, memoryview], frame: pd.DataFrame) -> None:
+    """Hand the rows to the threads that write lines, while the caller makes the next rows."""
     table = _arrow_table(frame)
-    slices = (table.slice(start, LINES_AT_A_TIME) for start in range(0, len(frame), LINES_AT_A_TIME))
-    for lines in map_in_order(partial(_lines, separator=separator), slices, n_threads=n_blas_threads()):
-        file.write(lines)
+    for start in range(0, len(frame), LINES_AT_A_TIME):
+        lines.add(table.slice(start, LINES_AT_A_TIME))
 
 
 def _lines(table: pa.Table, separator: str) -> memoryview:
+    """Return all cells as text, joined by Arrow: the bytes of its array of lines are the lines of the file."""
     cells = [_cells(column.combine_chunks(), separator) for column in table.columns]
     if len(cells) == 1:  # an empty line would be no row
         cells = [compute.if_else(compute.equal(cells[0], ""), '""', cells[0])]
@@ -116,14 +118,24 @@ def _cells(column: Any, separator: str) -> pa.Array:
     if pa.types.is_float16(column.type):
         column = column.cast(pa.float32())
     if pa.types.is_floating(column.type):
-        column = compute.if_else(compute.is_nan(column), None, column)
+        column = _without_nan(column)
     if pa.types.is_duration(column.type):
         column = canonical(column)
     if pa.types.is_timestamp(column.type):
         return _times(column).fill_null("")
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    text = column.cast(pa.string()).fill_null("")
+    text = _without_nulls(column.cast(pa.string()))
     return _quoted(text, separator) if is_text else text
+
+
+def _without_nan(column: pa.Array) -> pa.Array:
+    """Return null in the place of NaN; most columns have none, and need no copy."""
+    is_nan = compute.is_nan(column)
+    return compute.if_else(is_nan, None, column) if compute.any(is_nan).as_py() else column
+
+
+def _without_nulls(text: pa.Array) -> pa.Array:
+    return text.fill_null("") if text.null_count else text
 
 
 def _times(column: Any) -> pa.Array:

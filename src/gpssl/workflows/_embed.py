@@ -13,7 +13,7 @@ import numpy as np
 
 from ..estimator import GPSSL
 from ._choices import MAX_INDUCING, Alike, Settings
-from ._subject import NewColumns, Subject, SubjectPart, as_path, check_outputs, model_path, open_subject
+from ._subject import NewColumns, Subject, as_path, check_outputs, model_path, open_subject
 
 PREFIX = "gpssl"
 RESULTS = re.compile(rf"{PREFIX}_\d+(_std|_draw_\d+)?")
@@ -98,7 +98,7 @@ def embed(
         written = check_outputs([subject.path], [out, model_file], force=force)
         ssl = subject.fit(settings)
         representation = RepresentationColumns(ssl)
-        columns = NewColumns(subject, lambda part, _: representation(part))
+        columns = NewColumns(subject, lambda part, _: representation(part.learned_rows))
         with subject.saving(ssl, model_file, force=force):
             columns.write(out, only_new=only_new, force=force)
     return representation.summary(subject, ssl, columns, written)
@@ -111,11 +111,11 @@ class RepresentationColumns:
         self.ssl = ssl
         self._total, self._count = 0.0, 0
 
-    def __call__(self, part: SubjectPart) -> Any:
+    def __call__(self, rows: Any) -> Any:
         """Return gpssl_1, …, gpssl_J, and gpssl_1_std, …, gpssl_J_std. [n, 2 J]"""
         import pandas as pd
 
-        mean, std = self.ssl.mean_and_std(part.rows)
+        mean, std = self.ssl.mean_and_std(rows)
         self._total += float(std.sum())
         self._count += std.size
         names = [f"{PREFIX}_{j + 1}" for j in range(mean.shape[1])]

@@ -7,15 +7,18 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime.progress import Progress
+from ..core._checked_rows import rows_in_memory
 from ..data._column_facts import ColumnFacts
 from ..data._labels import Target, TargetKind
 from ..data._writing import check_writable, replacing
@@ -32,13 +35,26 @@ SPOTS = ".h5ad"
 FEW_INDUCING = re.compile(r"(\d+) inducing points leave (\S+) of the prior variance open")
 
 
-class SubjectPart(NamedTuple):
-    """Consecutive rows."""
+@dataclass(frozen=True)
+class SubjectPart:
+    """Consecutive rows. What is made of them is made when it is asked for."""
 
-    rows: Any
-    """As the model takes them: a data frame, or an array."""
+    n_rows: int
+    make_rows: Callable[[], Any]
     cells: Callable[[bool], Any]
     """All columns as the person had them, in a data frame: numbers and dates as such if called with true, else as they stood there."""
+    encode: Callable[[], Array] | None = None
+    """The rows as encoded numbers, where `Subject.fit` learns from those. [n, D]"""
+
+    @cached_property
+    def rows(self) -> Any:
+        """The rows as any model takes them: a data frame, or an array."""
+        return self.make_rows()
+
+    @property
+    def learned_rows(self) -> Any:
+        """The rows as `Subject.fit` gives them to its own model, which need not be checked again."""
+        return self.rows if self.encode is None else rows_in_memory(self.encode())
 
 
 class Subject(ABC):
@@ -108,9 +124,9 @@ class Subject(ABC):
         progress = Progress(task, self.n_rows)
         start = 0
         for part in self.parts():
-            yield part, slice(start, start + len(part.rows))
-            start += len(part.rows)
-            progress.advance(len(part.rows))
+            yield part, slice(start, start + part.n_rows)
+            start += part.n_rows
+            progress.advance(part.n_rows)
         progress.finish()
 
     @contextmanager

@@ -114,10 +114,11 @@ class TableSubject(Subject):
     def parts(self) -> Iterator[SubjectPart]:
         """Yield the rows: all at once if the table fits in memory."""
         if self._frame is not None:
-            yield SubjectPart(self._frame, self._cells)
+            frame = self._frame
+            yield SubjectPart(len(frame), lambda: frame, self._cells)
             return
         for part in self.table.parts():
-            yield SubjectPart(part.rows(), partial(_cells_of, part))
+            yield SubjectPart(len(part), part.rows, partial(_cells_of, part), part.encoded)
 
     def _cells(self, typed: bool) -> Any:
         import pandas as pd

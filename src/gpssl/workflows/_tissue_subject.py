@@ -81,7 +81,8 @@ class TissueSubject(Subject):
                 f"{beginning(self.path or self.name)} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learned "
                 "from. Use the .h5ad file that gpssl embed or gpssl label wrote with it (-o FILE.h5ad)."
             )
-        yield SubjectPart(modalities(self.adata, self.adata.uns[KEY]["params"]).rows, self._cells)
+        rows = modalities(self.adata, self.adata.uns[KEY]["params"]).rows
+        yield SubjectPart(len(rows), lambda: rows, self._cells)
 
     def _cells(self, _typed: bool) -> Any:
         cells = self.adata.obs.reset_index(drop=True)

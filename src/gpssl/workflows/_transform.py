@@ -62,10 +62,10 @@ def transform(
     predict = None if target is None else PredictionColumns.of_model(loaded, target)
 
     def of_part(part: SubjectPart, _where: slice) -> Any:
-        frame = representation(part)
+        frame = representation(part.rows)
         if functions is not None:
             frame = frame.join(_draws(functions(part.rows)))
-        return frame if predict is None else frame.join(predict(part, np.ones(len(part.rows), dtype=bool)))
+        return frame if predict is None else frame.join(predict(part, np.ones(part.n_rows, dtype=bool)))
 
     columns = NewColumns(subject, of_part)
     with subject.noting():
