@@ -83,15 +83,23 @@ def merge_distinct_rows(one: DistinctRows, other: DistinctRows, *, limit: int) -
     return DistinctRows(rows, weight[:limit].astype(np.float64), distinct[:limit])
 
 
+def sorted_distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the different hashes in rising order. NumPy sorts numbers much faster than `np.unique` finds different ones."""
+    ordered = np.sort(hashes)
+    is_new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
+
+
 def _nth_distinct(values: NDArray[np.uint64], n: int) -> np.uint64:
     """Return the n-th smallest distinct value, or the largest if there are fewer; without sorting them all."""
     n_smallest = 2 * n
     while n_smallest < len(values):
-        smallest = np.unique(np.partition(values, n_smallest)[:n_smallest])
+        smallest = sorted_distinct(np.partition(values, n_smallest)[:n_smallest])
         if len(smallest) >= n:
             return smallest[n - 1]
         n_smallest *= 4
-    distinct = np.unique(values)
+    distinct = sorted_distinct(values)
     return distinct[min(n, len(distinct)) - 1]
 
 

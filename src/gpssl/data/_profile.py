@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
-from ._arrays import mixed_bits
+from ._arrays import mixed_bits, sorted_distinct
 from ._column_facts import ColumnKind
 from ._encoding import are_codes
 from ._readings import (
@@ -258,10 +258,10 @@ def _hashes(values: Array) -> Hashes:
 def _smallest(hashes: Hashes) -> Hashes:
     """Return the smallest different hashes, at most as many as a sketch holds."""
     if len(hashes) > 8 * SKETCH_SIZE:
-        few = np.unique(np.partition(hashes, 4 * SKETCH_SIZE)[: 4 * SKETCH_SIZE])
+        few = sorted_distinct(np.partition(hashes, 4 * SKETCH_SIZE)[: 4 * SKETCH_SIZE])
         if len(few) >= SKETCH_SIZE:
             return few[:SKETCH_SIZE]
-    return np.unique(hashes)[:SKETCH_SIZE]
+    return sorted_distinct(hashes)[:SKETCH_SIZE]
 
 
 NO_FINDINGS = _of_values(np.empty(0), None, _no_shapes(), 0, 0)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import partial
 from itertools import islice
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -137,6 +138,10 @@ class Rows:
     def for_tables(self) -> Rows:
         """Return the same rows for a kernel that takes tables, with categories and missing cells."""
         return self
+
+    def only(self, places: list[int]) -> Rows:
+        """Return the same rows with these columns only."""
+        return MappedRows(self, itemgetter((slice(None), places)), len(places))
 
     def parts(self) -> Iterator[Part]:
         """Yield all rows, in order, some at a time."""
@@ -317,5 +322,23 @@ class MappedRows(Rows):
 
     def parts(self) -> Iterator[Part]:
         """Yield the parts of the other source, mapped."""
-        for part in self.rows.parts():
-            yield Part(self.function(part.rows), part.weight)
+        yield from map(self._mapped, self.rows.parts())
+
+    def reduce(
+        self,
+        summarize: Callable[[Part], Summary],
+        combine: Callable[[Summary, Summary], Summary],
+        *,
+        progress: Progress | None = None,
+        max_threads: int | None = None,
+        keeper: Keeper | None = None,
+    ) -> Summary:
+        """Reduce the other source, and let its threads map the parts."""
+
+        def map_and_summarize(part: Part) -> Summary:
+            return summarize(self._mapped(part))
+
+        return self.rows.reduce(map_and_summarize, combine, progress=progress, max_threads=max_threads, keeper=keeper)
+
+    def _mapped(self, part: Part) -> Part:
+        return Part(self.function(part.rows), part.weight)

@@ -48,7 +48,8 @@ class EncodedRows(Rows):
     def __init__(self, source: TableSource, columns: list[Column], n_rows: int) -> None:
         super().__init__()
         self.source, self.columns = source, columns
-        self.n_rows, self.n_columns = n_rows, len(columns)
+        self.n_rows: int = n_rows
+        self.n_columns = len(columns)
         self.names = [column.name for column in columns]
         self.header = header_of_columns(columns)
 
@@ -56,6 +57,12 @@ class EncodedRows(Rows):
     def identity(self) -> str:
         """The file with size and time of change, and how its columns are read."""
         return identity_of([self.source], self.columns)
+
+    def only(self, places: list[int]) -> EncodedRows:
+        """Return the same rows with these columns only: the others are not read."""
+        other = EncodedRows(self.source, [self.columns[place] for place in places], self.n_rows)
+        other.sample_weight = self.sample_weight
+        return other
 
     def parts(self) -> Iterator[Part]:
         """Iterate over parts of the file, cut to a size that suits the memory."""

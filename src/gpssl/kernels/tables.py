@@ -128,10 +128,10 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
 
     def _resolve_group(self, name: str, kernel: Kernel, columns: _Columns, rows: Rows, seed: int) -> tuple[Kernel, list[int]]:
         places = _places(columns, rows.header, rows.n_columns, name)
-        select = partial(_select, name=name, kernel=kernel, places=places)
+        checked = partial(_checked, name=name, kernel=kernel)
         names = [] if rows.header is None else list(rows.header.columns)
         header = None if rows.header is None else rows.header[[names[place] for place in places]]
-        return resolve_kernel(kernel, MappedRows(rows, select, len(places), header), seed), places
+        return resolve_kernel(kernel, MappedRows(rows.only(places), checked, len(places), header), seed), places
 
     def block_kernel(self, points: Array) -> BlockKernel:
         """Return a function that evaluates each group in its fastest way."""
@@ -271,7 +271,10 @@ def _places_of_names(columns: Any, header: Any) -> list[int] | None:
 
 def _select(X: Array, *, name: str, kernel: Kernel, places: list[int]) -> Array:
     """Return the columns of a group; raise ValueError if its kernel cannot work with what they hold."""
-    values = X[:, places]
+    return _checked(X[:, places], name=name, kernel=kernel)
+
+
+def _checked(values: Array, *, name: str, kernel: Kernel) -> Array:
     check_what_kernels_take(kernel, values, f"the columns of the group {name!r}")
     return values
 
