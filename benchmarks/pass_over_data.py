@@ -33,7 +33,7 @@ FLOORS: dict[str, dict[str, tuple[str, str]]] = {
     "float64": {FLOOR: ("float64", "float64")},
     "float32": {FLOOR: ("float32", "float64"), "floor, all in float32": ("float32", "float32")},
 }
-"""For rows in each precision: precision of distances and `exp`, and of the product."""
+"""The precision of distances and `exp`, and that of the product, for rows in each precision."""
 
 SETTING = """\
 {n_rows:,} rows of 30 columns, {n_points} inducing points. The floor is, for each block of {block:,} rows, one matrix product

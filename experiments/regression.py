@@ -26,7 +26,7 @@ from .tables import Scores, paired_tests_table, ranks_table, scores_table
 METHODS = tuple(method for method in comparison.METHODS if method not in NETWORKS)
 MAX_ROWS = 1250
 GRIDS = replace(TABLES, vicreg=[setting for setting in TABLES.vicreg if setting["variance_weight"] == 25.0])
-"""Those of the tables with classes, with the weights of VICReg's authors."""
+"""The grids of the tables with classes, with the weights of VICReg's authors."""
 
 
 def load(data: str) -> Table:

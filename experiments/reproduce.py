@@ -44,7 +44,7 @@ class Results(NamedTuple):
     """What a run has found."""
 
     tables: dict[str, str]
-    """In Markdown, by name."""
+    """The tables in Markdown, by name."""
     written: list[Path]
     """The report and the pictures."""
 

@@ -50,7 +50,7 @@ METHODS = (
     *(f"{name}{OF_MODALITIES}" for name in ("GPSSL-mean", "GPSSL-full", "GP prior", SUPERVISED)),
 )
 N_COMPONENTS = 10
-"""Of `gpssl.spatial.embed`."""
+"""The default of `gpssl.spatial.embed`."""
 SCORES = ("accuracy", "ROC AUC", "AURC", "pMSE", "AUROC of errors", "log loss")
 
 

@@ -32,7 +32,7 @@ class TextFile(NamedTuple):
 
     path: Path
     lines: list[str]
-    """Those that are not empty."""
+    """The lines that are not empty."""
 
     def broken(self, what: str) -> BrokenTableError:
         """Return the error for a file that is not what its name says."""

@@ -24,7 +24,7 @@ PBMC68K_REDUCED = "pbmc68k_reduced/10x_pbmc68k_reduced.h5ad"
 HER2ST_SECTIONS = ("A1", "B1", "B4", "C1", "C2", "D1", "E1", "F1", "G2", "H1")
 
 HER2ST_LABELED_SECTIONS = ("A1", "B1", "C1", "D1", "E1", "F1", "G2", "H1")
-"""Those with pathologists' labels."""
+"""The sections that have pathologists' labels."""
 
 TNBC_SAMPLES = {"396A": "GSM6433617_396A_", "397D": "GSM6433623_397D_"}
 """What the files of each section begin with."""

@@ -39,7 +39,7 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
     kernel
         As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
     residual_tolerance, max_inducing
-        As in `GPSSL`. The draws are exact with any inducing points, up to 2,000 distinct rows; larger batches are evaluated as
+        As in `GPSSL`. The draws are exact with any inducing points, up to 2,000 distinct rows; more rows in one call are evaluated as
         `gpssl.core.FunctionDraws` says.
     random_state
         Seed for the sample of rows that stands for a large table, and for drawn functions.

@@ -58,7 +58,7 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, sample_weight: Any = N
     """
     if not reset and sample_weight is None and isinstance(X, SliceableRows) and X.checked:
         return X
-    if (isinstance(X, Rows) or is_path(X)) and takes_tables(kernel):
+    if takes_tables(kernel) and (isinstance(X, Rows) or is_path(X)):
         X = open_rows(X).for_tables()
     if _comes_in_parts(X) and _reads_parts_of(kernel, X):
         return _check_lazy_rows(estimator, X, sample_weight, reset=reset, min_rows=min_rows)

@@ -24,7 +24,7 @@ class KnownLabels(NamedTuple):
     """Which rows of a table have a label, and the labels."""
 
     rows: NDArray[np.intp]
-    """Where they are. [n labeled]"""
+    """The places of the rows that have a label. [n labeled]"""
     values: NDArray[Any]
     """Their labels. [n labeled]"""
 

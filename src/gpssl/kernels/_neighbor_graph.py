@@ -34,7 +34,7 @@ USUAL = 0.99
 REACH_FACTOR, FADING = 2.0, 0.5
 """Among vectors, the data reach to twice the usual distance from neighbors, and fade over half of that."""
 FADED = 3.0
-"""By a kernel, the data fade over so many widths between their edge and where a row has nothing in common with any."""
+"""Where a kernel measures distances, the data fade over so many widths, from their edge to rows that have nothing in common with them."""
 DENSE_NODES = 400
 """Components of a graph up to this size are decomposed with dense matrices."""
 PRECISION = 1e-6
@@ -49,7 +49,7 @@ class FoundNeighbors(NamedTuple):
     """The nearest rows of each row of a query, nearest first."""
 
     places: NDArray[np.intp]
-    """Their positions. [n, k]"""
+    """The positions of these rows. [n, k]"""
     distances: Array
     """[n, k]"""
 
@@ -111,7 +111,7 @@ class WalkEigenvectors(NamedTuple):
 
     nodes: NDArray[np.intp]
     eigenvalues: Array
-    """In [0, 1]; the first is 1. [r]"""
+    """The eigenvalues lie in [0, 1]; the first is 1. [r]"""
     eigenvectors: Array
     """[n nodes, r]"""
 
