@@ -15,10 +15,10 @@ from gpssl.report import (
     NumberColoring,
     Points,
     Predictions,
-    Promise,
     ReportContent,
     RiskTable,
     SpectrumChart,
+    Thresholds,
 )
 
 N_ROWS = 60
@@ -46,9 +46,9 @@ def embedding(n_rows: int = N_ROWS) -> ReportContent:
 def predicted(n_rows: int = N_ROWS) -> ReportContent:
     """With all parts. Row k has certainty (k + 1)/n; the first ten have a label. Thresholds keep 10, 30 and 50 rows of sixty."""
     certainty = (np.arange(n_rows) + 1) / n_rows
-    average = Promise("on average", np.array([51, 31, 11]) / N_ROWS, np.array([0.2, 0.6, 1.0]), 0.9 * TARGETS, "Holds on average.")
+    average = Thresholds("on average", np.array([51, 31, 11]) / N_ROWS, np.array([0.2, 0.6, 1.0]), 0.9 * TARGETS, "Holds on average.")
     late = np.array([np.inf, 51 / N_ROWS, 31 / N_ROWS])
-    sure = Promise("with 95 % confidence", late, np.array([0.0, 0.2, 0.6]), np.array([np.nan, 0.01, 0.05]))
+    sure = Thresholds("with 95 % confidence", late, np.array([0.0, 0.2, 0.6]), np.array([np.nan, 0.01, 0.05]))
     coverage = np.linspace(0.1, 1, 10)
     curves = [NamedCurve("GPSSL-full", coverage, coverage / 10), NamedCurve("raw columns", coverage, coverage / 5)]
     return replace(

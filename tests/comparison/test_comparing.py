@@ -15,7 +15,7 @@ from gpssl.cli._console import show_table
 from gpssl.cli.compare import show_compared
 from gpssl.comparison._compare import Comparison, Difference, compare, differences_from
 from gpssl.comparison._rivals import COLUMNS, MEAN, PRIOR, RIVALS, Candidate, Contest, numbers_from
-from gpssl.comparison._splits import at_most, choose_or_default, divide
+from gpssl.comparison._splits import choose_or_default, divide, rows_to_compare_on
 from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._statistics import Estimate, corrected_p_value, holm
 from gpssl.workflows._choices import FULL
@@ -151,7 +151,7 @@ def subject_of(n_rows: int, n_labels: int, path: Path) -> Subject:
 def test_all_labels_are_used_where_all_rows_are(tmp_path: Path) -> None:
     subject = subject_of(60, 50, tmp_path / "things.csv")
     notes = list(subject.notes)
-    rows, labeled = at_most(subject, subject.labeled(), 60, 0)
+    rows, labeled = rows_to_compare_on(subject, subject.labeled(), 60, 0)
     assert (len(rows), len(labeled.y)) == (60, 50)
     assert subject.notes == notes
 
@@ -160,7 +160,7 @@ def test_all_labels_are_used_where_all_rows_are(tmp_path: Path) -> None:
 def test_part_of_a_large_table_holds_its_labeled_rows_and_is_noted(n_labels: int, kept: int, tmp_path: Path) -> None:
     subject = subject_of(60, n_labels, tmp_path / "things.csv")
     all_labeled = subject.labeled()
-    rows, labeled = at_most(subject, all_labeled, 40, 0)
+    rows, labeled = rows_to_compare_on(subject, all_labeled, 40, 0)
     assert (len(rows), len(labeled.y)) == (40, kept)
     assert f"Compared on 40 of 60 rows, with {kept} of {n_labels} labels." in subject.notes
     assert set(labeled.rows["size"]) <= set(rows["size"])

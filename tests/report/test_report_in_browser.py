@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from browser import open_browser
-from gpssl.report import Chart, NamedCurve, Points, Predictions, Promise, ReportContent, RiskTable, render
+from gpssl.report import Chart, NamedCurve, Points, Predictions, ReportContent, RiskTable, Thresholds, render
 from reports import CLOSING, IMAGE, N_LABELED, N_ROWS, SCRIPT, embedding, hostile, many, predicted
 
 AFTER_DRAWING = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
@@ -129,7 +129,7 @@ def regression() -> ReportContent:
         unit="cm",
     )
     targets = np.array([1.0, 2.0])
-    promise = Promise("on average", np.array([-1.5, -9.0]), np.array([0.5, 1.0]), np.array([0.9, 1.8]))
+    promise = Thresholds("on average", np.array([-1.5, -9.0]), np.array([0.5, 1.0]), np.array([0.9, 1.8]))
     controls = RiskTable(targets=targets, promises=[promise], risk_name="root mean squared error", unit="cm")
     return replace(predicted(), predictions=predictions, controls=controls)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpssl.report import Chart, NamedCurve, Points, Predictions, Promise, ReportContent, RiskTable, SpectrumChart, render
+from gpssl.report import Chart, NamedCurve, Points, Predictions, ReportContent, RiskTable, SpectrumChart, Thresholds, render
 from reports import CLOSING, IMAGE, N_ROWS, SCRIPT, TARGETS, embedding, hostile, many, predicted
 
 
@@ -143,7 +143,7 @@ def test_curves_have_no_more_points_than_a_screen_and_none_without_a_place() -> 
     long = NamedCurve("long", x, np.where(x < 0.1, np.nan, x))
     encoded = data_of(render(replace(predicted(), risk_coverage=Chart([long], "x", "y"))))["riskCoverage"]["curves"][0]
     shown = np.frombuffer(base64.b64decode(encoded["y"]["base64"]), dtype="<f4")
-    assert len(shown) == 1000
+    assert len(shown) == 200
     assert 0.1 <= shown[0] < 0.101
     assert shown[-1] == 1
 
@@ -177,9 +177,9 @@ def test_samples_are_said_to_be_samples() -> None:
         (lambda: replace(embedding(), points=Points(x=np.ones(3), y=np.ones(3), axes="")), "column 'petal': 60 entries where 3"),
         (lambda: replace(predicted(), predictions=None), "pass predictions, or no controls"),
         (lambda: RiskTable(targets=TARGETS, promises=[]), "The risk table is empty"),
-        (lambda: RiskTable(targets=TARGETS[::-1], promises=[Promise("", TARGETS, TARGETS, TARGETS)]), "must increase"),
-        (lambda: RiskTable(targets=TARGETS, promises=[Promise("", TARGETS, TARGETS, TARGETS)], start=3), "start is 3"),
-        (lambda: RiskTable(targets=TARGETS, promises=[Promise("p", TARGETS[:2], TARGETS, TARGETS)]), "threshold of 'p'"),
+        (lambda: RiskTable(targets=TARGETS[::-1], promises=[Thresholds("", TARGETS, TARGETS, TARGETS)]), "must increase"),
+        (lambda: RiskTable(targets=TARGETS, promises=[Thresholds("", TARGETS, TARGETS, TARGETS)], start=3), "start is 3"),
+        (lambda: RiskTable(targets=TARGETS, promises=[Thresholds("p", TARGETS[:2], TARGETS, TARGETS)]), "threshold of 'p'"),
         (lambda: Chart([NamedCurve("a", TARGETS, TARGETS[:1])], "", ""), "y of 'a': 1 entries"),
         (
             lambda: Predictions(target="", predicted=["1"], certainty=np.ones(1), labeled=np.zeros(1, dtype=bool), is_probability=False),

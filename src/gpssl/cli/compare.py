@@ -8,7 +8,7 @@ import typer
 
 from .._runtime.defaults import N_DRAWS
 from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_SPLITS, Alike
-from . import _options as take
+from . import _options
 from ._console import progress_bars, show_json, show_notes, show_table, with_options
 
 if TYPE_CHECKING:
@@ -20,22 +20,22 @@ MOST_SETTINGS = 3
 
 
 def compare(
-    table: take.Table,
-    target: take.TargetColumn,
+    table: _options.Table,
+    target: _options.TargetColumn,
     splits: Annotated[
         int, typer.Option("--splits", min=2, help="Random splits of the labels into 70 % to learn from, 30 % to judge by.")
     ] = N_SPLITS,
     max_rows: Annotated[int, typer.Option("--max-rows", min=20, help="Rows that are used of larger tables.")] = MAX_ROWS,
-    components: take.Components = None,
-    alike: take.AlikeOption = Alike.COLUMNS,
-    draws: take.Draws = N_DRAWS,
-    max_inducing: take.MaxInducing = MAX_INDUCING,
-    numeric: take.Numeric = None,
-    group: take.Group = None,
-    keep: take.Keep = None,
-    ignore: take.Ignore = None,
-    seed: take.Seed = 0,
-    as_json: take.Json = False,
+    components: _options.Components = None,
+    alike: _options.AlikeOption = Alike.COLUMNS,
+    draws: _options.Draws = N_DRAWS,
+    max_inducing: _options.MaxInducing = MAX_INDUCING,
+    numeric: _options.Numeric = None,
+    group: _options.Group = None,
+    keep: _options.Keep = None,
+    ignore: _options.Ignore = None,
+    seed: _options.Seed = 0,
+    as_json: _options.Json = False,
 ) -> None:
     """Is it worth it here? Compare the paper's methods on your table: the columns, kernel PCA, VICReg, the GP prior, GPSSL.
 
@@ -55,7 +55,7 @@ def compare(
             alike=alike,
             n_draws=draws,
             max_inducing=max_inducing,
-            target_kind=take.target_kind_of(numeric),
+            target_kind=_options.target_kind_of(numeric),
             group=group,
             keep=keep or (),
             ignore=ignore or (),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import _options as take
+from . import _options
 from ._console import show_json, show_table
 
 FACTS = ("name", "rows", "columns", "predicts")
@@ -20,9 +20,9 @@ def datasets(
         int | None,
         typer.Option("--labels", min=2, help="Leave so many labels, chosen at random, and empty the others.", show_default="all"),
     ] = None,
-    seed: take.Seed = 0,
-    force: take.Force = False,
-    as_json: take.Json = False,
+    seed: _options.Seed = 0,
+    force: _options.Force = False,
+    as_json: _options.Json = False,
 ) -> None:
     """List the example tables, or write one of them into a file. They come with scikit-learn."""
     from ..datasets import TABLES, write_example

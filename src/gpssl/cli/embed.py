@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..workflows._choices import MAX_INDUCING, Alike
-from . import _options as take
+from . import _options
 from ._console import progress_bars, show_json, show_notes, show_written
 
 if TYPE_CHECKING:
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 def embed(
-    table: take.Table,
-    out: take.Out,
-    model: take.ModelOut = None,
-    components: take.Components = None,
-    alike: take.AlikeOption = Alike.COLUMNS,
-    temperature: take.Temperature = "auto",
-    max_inducing: take.MaxInducing = MAX_INDUCING,
-    keep: take.Keep = None,
-    ignore: take.Ignore = None,
-    seed: take.Seed = 0,
-    only_new: take.OnlyNew = False,
-    force: take.Force = False,
-    as_json: take.Json = False,
+    table: _options.Table,
+    out: _options.Out,
+    model: _options.ModelOut = None,
+    components: _options.Components = None,
+    alike: _options.AlikeOption = Alike.COLUMNS,
+    temperature: _options.Temperature = "auto",
+    max_inducing: _options.MaxInducing = MAX_INDUCING,
+    keep: _options.Keep = None,
+    ignore: _options.Ignore = None,
+    seed: _options.Seed = 0,
+    only_new: _options.OnlyNew = False,
+    force: _options.Force = False,
+    as_json: _options.Json = False,
 ) -> None:
     """Learn a representation of a table, from its rows alone.
 
@@ -42,7 +42,7 @@ def embed(
             table,
             n_components=components,
             alike=alike,
-            temperature=take.temperature_of(temperature),
+            temperature=_options.temperature_of(temperature),
             max_inducing=max_inducing,
             keep=keep or (),
             ignore=ignore or (),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from . import _options as take
+from . import _options
 from ._console import show_facts, show_json, show_table
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ MOST_LEVELS = 4
 MOST_VALUES = 10
 
 
-def info(model: take.Model, as_json: take.Json = False) -> None:
+def info(model: _options.Model, as_json: _options.Json = False) -> None:
     """Print what a model is, what it was learned from, when, and with which versions."""
     from ..io._model_files import read_card
 

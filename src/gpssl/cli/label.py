@@ -9,7 +9,7 @@ import typer
 from .._runtime.defaults import CONFIDENCE, N_DRAWS
 from .._runtime.progress import percent
 from ..workflows._choices import MAX_INDUCING, Alike
-from . import _options as take
+from . import _options
 from ._console import progress_bars, show_json, show_notes, show_written
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ MOST_CLASSES = 12
 
 
 def label(
-    table: take.Table,
-    target: take.TargetColumn,
-    out: take.Out,
+    table: _options.Table,
+    target: _options.TargetColumn,
+    out: _options.Out,
     max_risk: Annotated[
         float | None,
         typer.Option(
@@ -33,20 +33,20 @@ def label(
         ),
     ] = None,
     confidence: Annotated[float, typer.Option("--confidence", help="Confidence with which the error rate is held.")] = CONFIDENCE,
-    model: take.ModelOut = None,
-    components: take.Components = None,
-    alike: take.AlikeOption = Alike.COLUMNS,
-    temperature: take.Temperature = "auto",
-    draws: take.Draws = N_DRAWS,
-    max_inducing: take.MaxInducing = MAX_INDUCING,
-    numeric: take.Numeric = None,
-    group: take.Group = None,
-    keep: take.Keep = None,
-    ignore: take.Ignore = None,
-    seed: take.Seed = 0,
-    only_new: take.OnlyNew = False,
-    force: take.Force = False,
-    as_json: take.Json = False,
+    model: _options.ModelOut = None,
+    components: _options.Components = None,
+    alike: _options.AlikeOption = Alike.COLUMNS,
+    temperature: _options.Temperature = "auto",
+    draws: _options.Draws = N_DRAWS,
+    max_inducing: _options.MaxInducing = MAX_INDUCING,
+    numeric: _options.Numeric = None,
+    group: _options.Group = None,
+    keep: _options.Keep = None,
+    ignore: _options.Ignore = None,
+    seed: _options.Seed = 0,
+    only_new: _options.OnlyNew = False,
+    force: _options.Force = False,
+    as_json: _options.Json = False,
 ) -> None:
     """Label the rows that have no label, and say what error rate to expect.
 
@@ -65,10 +65,10 @@ def label(
             confidence=confidence,
             n_components=components,
             alike=alike,
-            temperature=take.temperature_of(temperature),
+            temperature=_options.temperature_of(temperature),
             n_draws=draws,
             max_inducing=max_inducing,
-            target_kind=take.target_kind_of(numeric),
+            target_kind=_options.target_kind_of(numeric),
             group=group,
             keep=keep or (),
             ignore=ignore or (),

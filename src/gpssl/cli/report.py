@@ -7,22 +7,22 @@ from typing import Annotated
 
 import typer
 
-from . import _options as take
+from . import _options
 from ._console import progress_bars, show_json, show_notes, show_written
 
 
 def report(
-    model: take.Model,
-    table: take.Table,
+    model: _options.Model,
+    table: _options.Table,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="HTML file.", show_default="as the model, with .html")] = None,
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Column to predict.", show_default="that of the model, if it has one")
     ] = None,
-    group: take.Group = None,
+    group: _options.Group = None,
     rivals: Annotated[bool, typer.Option("--rivals/--no-rivals", help="Show curves of the compared methods too.")] = True,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help=take.SEED_HELP, show_default="the model's")] = None,
-    force: take.Force = False,
-    as_json: take.Json = False,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help=_options.SEED_HELP, show_default="the model's")] = None,
+    force: _options.Force = False,
+    as_json: _options.Json = False,
 ) -> None:
     """Write one HTML file that explains a model: it works offline, prints well, and can be sent to a colleague.
 

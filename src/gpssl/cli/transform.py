@@ -6,19 +6,19 @@ from typing import Annotated
 
 import typer
 
-from . import _options as take
+from . import _options
 from ._console import progress_bars
 from .embed import show_embedded
 
 
 def transform(
-    model: take.Model,
-    table: take.Table,
-    out: take.Out,
+    model: _options.Model,
+    table: _options.Table,
+    out: _options.Out,
     draws: Annotated[int, typer.Option("--draws", min=0, help="Also write so many functions drawn from the posterior.")] = 0,
-    only_new: take.OnlyNew = False,
-    force: take.Force = False,
-    as_json: take.Json = False,
+    only_new: _options.OnlyNew = False,
+    force: _options.Force = False,
+    as_json: _options.Json = False,
 ) -> None:
     """Represent other rows by a model that was learned before, and write what it predicts for them.
 

@@ -25,7 +25,7 @@ from ..workflows._choices import FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, Alike, 
 from ..workflows._subject import open_subject
 from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend
 from ._rivals import COLUMNS, RIVALS, Candidate, Contest, Grids, numbers_from
-from ._splits import at_most, can_train, choose_or_default, divide, split_seed
+from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed
 
 Array = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ def compare(
     with subject.noting():
         check_labels(labels, subject.name, subject.notes)
         kernel = subject.kernel(settings)
-        rows, labeled = at_most(subject, subject.labeled(), max_rows, random_state)
+        rows, labeled = rows_to_compare_on(subject, subject.labeled(), max_rows, random_state)
         splits = _splits(labeled, n_splits, random_state, numeric=numeric)
         candidates, left_out = _candidates(contest_on(rows, kernel, settings, subject.kind, regression=numeric))
         records = _run(candidates, labeled, labels, splits, left_out)

@@ -55,7 +55,7 @@ def can_train(y: NDArray[Any], *, regression: bool) -> bool:
     return len(y) > 1 if regression else len(np.unique(y)) > 1
 
 
-def at_most(subject: Subject, labeled: Labeled, max_rows: int, seed: int) -> tuple[Any, Labeled]:
+def rows_to_compare_on(subject: Subject, labeled: Labeled, max_rows: int, seed: int) -> tuple[Any, Labeled]:
     """Return all rows, in the order of the file, and those with a label.
 
     Of a table with more than `max_rows`, take a random sample, of which labeled rows are half at most; a note says so.

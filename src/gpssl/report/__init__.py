@@ -20,10 +20,10 @@ if TYPE_CHECKING:
         NumberColoring,
         Points,
         Predictions,
-        Promise,
         ReportContent,
         RiskTable,
         SpectrumChart,
+        Thresholds,
     )
     from ._making import Report, make_report
     from ._page import render
@@ -37,11 +37,11 @@ __all__ = [
     "NumberColoring",
     "Points",
     "Predictions",
-    "Promise",
     "Report",
     "ReportContent",
     "RiskTable",
     "SpectrumChart",
+    "Thresholds",
     "make_report",
     "render",
 ]

@@ -100,7 +100,7 @@ class Predictions:
 
 
 @dataclass(frozen=True, eq=False)
-class Promise:
+class Thresholds:
     """Thresholds that hold each risk target in one sense: on average, or with 95 % confidence."""
 
     name: str
@@ -119,7 +119,7 @@ class RiskTable:
 
     targets: Array
     """Risks that a person may ask for, increasing. [t]"""
-    promises: Sequence[Promise]
+    promises: Sequence[Thresholds]
     """One or more; the first is shown at the start."""
     risk_name: str = "error rate"
     unit: str = "%"

@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from ._content import Chart, ClassColoring, HoverColumn, NamedCurve, NumberColoring, Points, Predictions, Promise, ReportContent, RiskTable
+from ._content import (
+    Chart,
+    ClassColoring,
+    HoverColumn,
+    NamedCurve,
+    NumberColoring,
+    Points,
+    Predictions,
+    ReportContent,
+    RiskTable,
+    Thresholds,
+)
 from ._words import DECISION, PREDICTED_CLASS, PROBABILITY, STD_OF_NUMBER, STD_OF_PROBABILITY
 
 
@@ -48,7 +59,8 @@ Encoded = dict[str, Any]
 ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 """Characters that could end a script element or open a comment in it. Other characters beyond ASCII are escaped by `json.dumps`."""
 
-MOST_POINTS_OF_A_CURVE = 1000
+MOST_POINTS_OF_A_CURVE = 200
+"""More cannot be seen."""
 
 
 def as_script_data(content: ReportContent) -> str:
@@ -133,7 +145,7 @@ def _controls(table: RiskTable) -> Encoded:
     }
 
 
-def _promise(promise: Promise) -> Encoded:
+def _promise(promise: Thresholds) -> Encoded:
     arrays = {name: packed(getattr(promise, name), "f8") for name in ("threshold", "coverage", "risk")}
     return {"name": promise.name, "explanation": promise.explanation, **arrays}
 

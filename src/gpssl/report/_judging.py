@@ -22,7 +22,7 @@ from ..workflows._choices import FULL, MAX_ROWS, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
 from ..workflows._transform import has_heads, representation_of
-from ._content import Chart, NamedCurve, Predictions, Promise, RiskTable
+from ._content import Chart, NamedCurve, Predictions, RiskTable, Thresholds
 from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT
 
 Array = NDArray[np.float64]
@@ -32,8 +32,6 @@ HeldOut = TypeVar("HeldOut", HeldOutClasses, HeldOutNumbers)
 ERROR_RATES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 N_TARGETS = 15
 LEVELS = np.linspace(0.05, 0.95, 19)
-MOST_POINTS = 200
-"""Most points of a curve: more cannot be seen."""
 
 
 class Judged(NamedTuple):
@@ -71,11 +69,11 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
     """Return the compared methods, each with the settings that suit the labels best; a note tells those that cannot be run."""
     from ..comparison._compare import contest_on
     from ..comparison._rivals import RIVALS
-    from ..comparison._splits import at_most, choose_or_default
+    from ..comparison._splits import choose_or_default, rows_to_compare_on
 
     found = {}
     regression = target.kind == "number"
-    sampled, known = at_most(subject, labeled, MAX_ROWS, settings.seed)
+    sampled, known = rows_to_compare_on(subject, labeled, MAX_ROWS, settings.seed)
     contest = contest_on(sampled, ssl.kernel_, settings, subject.kind, regression=regression)
     others = {name: candidates for name, candidates in RIVALS.items() if name != FULL}
     progress = Progress("compared methods", len(others), unit="methods")
@@ -158,7 +156,7 @@ def _numbers(model: Any, shown: _Shown, held_out: HeldOutNumbers) -> Predictions
 
 def class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
     """Draw the error rate against coverage, and accuracy against probability."""
-    risks = [_thinned(name, risk_coverage_curve(h.y, h.proba, labels=h.classes)) for name, h in held_out.items()]
+    risks = [_risks(name, risk_coverage_curve(h.y, h.proba, labels=h.classes)) for name, h in held_out.items()]
     reliability = []
     for name, h in held_out.items():
         curve = reliability_curve(h.y, h.proba, labels=h.classes, n_bins=10)
@@ -171,7 +169,7 @@ def class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
 
 def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]:
     """Draw the root mean squared error against coverage, and how often intervals hold."""
-    risks = [_thinned(name, number_curve(h)) for name, h in held_out.items()]
+    risks = [_risks(name, number_curve(h)) for name, h in held_out.items()]
     holds = [NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])) for name, h in held_out.items()]
     return (
         Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit=""),
@@ -179,9 +177,8 @@ def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]
     )
 
 
-def _thinned(name: str, curve: RiskCoverageCurve) -> NamedCurve:
-    places = np.unique(np.linspace(0, len(curve.risk) - 1, MOST_POINTS).round().astype(int))
-    return NamedCurve(name, curve.coverage[places], curve.risk[places])
+def _risks(name: str, curve: RiskCoverageCurve) -> NamedCurve:
+    return NamedCurve(name, curve.coverage, curve.risk)
 
 
 def class_risks(held_out: HeldOutClasses) -> RiskTable:
@@ -213,14 +210,14 @@ def number_risks(held_out: HeldOutNumbers) -> RiskTable:
     thresholds = np.array([threshold_on_average(curve, target) for target in targets])
     squares = (held_out.y - held_out.mean) ** 2
     promise = _promise("on average", thresholds, -held_out.std, squares, AVERAGE_OF_NUMBERS)
-    root = Promise(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
+    root = Thresholds(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
     return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
 
 
-def _promise(name: str, thresholds: Array, certainty: Array, losses: Array, explanation: str) -> Promise:
+def _promise(name: str, thresholds: Array, certainty: Array, losses: Array, explanation: str) -> Thresholds:
     """Return coverage and risk at held-out rows. The page keeps rows at the threshold too, the library those above it."""
     kept = [certainty > threshold for threshold in thresholds]
     coverage = np.array([rows.mean() for rows in kept])
     risk = np.array([losses[rows].mean() if rows.any() else np.nan for rows in kept])
     from_here = np.where(np.isfinite(thresholds), np.nextafter(thresholds, np.inf), thresholds)
-    return Promise(name, from_here, coverage, risk, explanation)
+    return Thresholds(name, from_here, coverage, risk, explanation)

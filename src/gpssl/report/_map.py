@@ -10,7 +10,7 @@ from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
 from ..data._labels import Target
-from ..workflows._subject import Subject, one_below_the_other
+from ..workflows._subject import Subject, concatenate
 from ._content import ClassColoring, HoverColumn, NumberColoring, Points
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ def shown_rows(subject: Subject, places: Places) -> tuple[Any, Any]:
     chosen[places] = True
     parts = [(part.rows[chosen[where]], part.cells(False)[chosen[where]]) for part, where in subject.numbered_parts()]
     rows, cells = zip(*parts, strict=True)
-    return one_below_the_other(list(rows)), one_below_the_other(list(cells))
+    return concatenate(list(rows)), concatenate(list(cells))
 
 
 def points_of(subject: Subject, places: Places, mean: Array, std: Array, seed: int) -> Points:

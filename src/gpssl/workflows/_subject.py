@@ -117,7 +117,7 @@ class Subject(ABC):
         """Return some of the rows, in their order, in memory."""
         chosen = np.zeros(self.n_rows, dtype=bool)
         chosen[places] = True
-        return one_below_the_other([part.rows[chosen[where]] for part, where in self.numbered_parts()])
+        return concatenate([part.rows[chosen[where]] for part, where in self.numbered_parts()])
 
     def numbered_parts(self, task: str = "reading") -> Iterator[tuple[SubjectPart, slice]]:
         """Yield the parts, and the places of their rows."""
@@ -192,7 +192,7 @@ class NewColumns:
         return self._evaluated() if self._frame is None else self._frame.copy()
 
     def _evaluated(self) -> Any:
-        frame = one_below_the_other([self._of_part(part, where) for part, where in self._subject.numbered_parts("predicting")])
+        frame = concatenate([self._of_part(part, where) for part, where in self._subject.numbered_parts("predicting")])
         return frame if self._subject.index is None else frame.set_axis(self._subject.index)
 
 
@@ -260,7 +260,7 @@ def model_path(out: Path | None, model_out: str | PathLike[str] | None) -> Path 
     return out.with_suffix(".gpssl") if model_out is None and out is not None else as_path(model_out)
 
 
-def one_below_the_other(parts: list[Any]) -> Any:
+def concatenate(parts: list[Any]) -> Any:
     """Concatenate data frames or arrays."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
