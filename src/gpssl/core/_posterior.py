@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._runtime.threads import map_on_threads
-from ..data._arrays import result_dtype, row_blocks
+from ..data._arrays import BLOCK_ROWS, result_dtype, row_blocks, rows_in_cache
 from ..kernels._protocol import kernel_diagonal
 from ._draws import FunctionDraws
 from ._features import Features
@@ -21,6 +21,8 @@ from ._objective import Objective, kl_divergence, normal_draws, variance_loss
 Array = NDArray[np.float64]
 
 SCORE_DRAWS = 1024
+FEWEST_BLOCKS = 16
+"""Blocks that rows are cut into, where these are not too small."""
 
 
 class Weights(Protocol):
@@ -73,7 +75,7 @@ class Posterior:
         def fill(block: slice) -> None:
             out[block] = self._std(X[block], self.features.columns(X[block]) @ directions)
 
-        map_on_threads(fill, list(row_blocks(len(X))))
+        map_on_threads(fill, self._blocks(len(X)))
         return out
 
     def mean_and_std(self, X: NDArray[Any]) -> Array:
@@ -87,12 +89,17 @@ class Posterior:
             out[0, block] = columns @ weights
             out[1, block] = self._std(X[block], columns @ directions)
 
-        map_on_threads(fill, list(row_blocks(len(X))))
+        map_on_threads(fill, self._blocks(len(X)))
         return out
+
+    def _blocks(self, n_rows: int) -> list[slice]:
+        """Return blocks of rows that suit the cache, and are enough to keep all threads busy."""
+        size = min(rows_in_cache(self.features.n_points), n_rows // FEWEST_BLOCKS)
+        return list(row_blocks(n_rows, max(BLOCK_ROWS, size)))
 
     def _std(self, X: NDArray[Any], projections: Array) -> Array:
         """Return the standard deviation at rows whose b(x) [n, r] are known. [n, J]"""
-        open_variance = kernel_diagonal(self.features.kernel, X) - (projections**2).sum(axis=1)
+        open_variance = kernel_diagonal(self.features.kernel, X) - np.einsum("nr,nr->n", projections, projections)
         return np.sqrt(np.maximum(open_variance, 0.0)[:, None] + self.weights.variance_along(projections))
 
     def draw_functions(self, n_draws: int, seed: int) -> FunctionDraws:

@@ -237,14 +237,24 @@ def _leaves_that_look_at_cells(kernel: Kernel) -> list[Kernel]:
 
 def check_what_kernels_take(kernel: Kernel, rows: Array, where: str = "the rows") -> None:
     """Raise ValueError if a leaf that needs numbers gets text or missing cells, with which another leaf can work."""
-    for leaf in _leaves_that_look_at_cells(kernel):
-        if not isinstance(leaf, TakesTables) and are_codes(rows).any():
-            raise ValueError(
-                f"There are text or categories in {where}, but the kernel {leaf} works on numbers: use CategoryKernel or OrdinalKernel for "
-                "such columns, in a ColumnKernel."
-            )
-        if not isinstance(leaf, TakesMissingCells) and np.isnan(rows).any():
-            raise ValueError(f"Cells are missing in {where}, but the kernel {leaf} needs all of them: use IncompleteRBF.")
+    check_of_cells(kernel, where)(rows)
+
+
+def check_of_cells(kernel: Kernel, where: str) -> Callable[[Array], None]:
+    """Return the same check as a function of the rows: to look at the kernel takes longer than to look at a block of rows."""
+    looking = [leaf for leaf in _leaves_that_look_at_cells(kernel) if not isinstance(leaf, TakesTables)]
+
+    def check(rows: Array) -> None:
+        for leaf in looking:
+            if are_codes(rows).any():
+                raise ValueError(
+                    f"There are text or categories in {where}, but the kernel {leaf} works on numbers: use CategoryKernel or "
+                    "OrdinalKernel for such columns, in a ColumnKernel."
+                )
+            if not isinstance(leaf, TakesMissingCells) and np.isnan(rows).any():
+                raise ValueError(f"Cells are missing in {where}, but the kernel {leaf} needs all of them: use IncompleteRBF.")
+
+    return check
 
 
 # Resolve: what is taken from the training rows

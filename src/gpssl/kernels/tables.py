@@ -26,7 +26,7 @@ from ._protocol import (
     TakesTables,
     UnitDiagonal,
     block_kernel,
-    check_what_kernels_take,
+    check_of_cells,
     depends_on_rows,
     kernel_diagonal,
     not_resolved,
@@ -128,7 +128,7 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
 
     def _resolve_group(self, name: str, kernel: Kernel, columns: _Columns, rows: Rows, seed: int) -> tuple[Kernel, list[int]]:
         places = _places(columns, rows.header, rows.n_columns, name)
-        checked = partial(_checked, name=name, kernel=kernel)
+        checked = partial(_checked, check=_check_of_group(name, kernel))
         names = [] if rows.header is None else list(rows.header.columns)
         header = None if rows.header is None else rows.header[[names[place] for place in places]]
         return resolve_kernel(kernel, MappedRows(rows.only(places), checked, len(places), header), seed), places
@@ -158,8 +158,12 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         X = self.prepare(X)
         out = np.empty(len(X))
         self._start(out)
-        for (_, kernel, _), select, weight in zip(self.groups, self._selections(X.shape[1]), self._weights(), strict=True):
-            values = np.ones(len(X)) if isinstance(kernel, UnitDiagonal) else kernel_diagonal(kernel, select(X))
+        for (name, kernel, columns), weight in zip(self.groups, self._weights(), strict=True):
+            if _has_unit_diagonal(kernel):
+                values = np.ones(len(X))
+            else:
+                places = _places(columns, None, X.shape[1], name)
+                values = kernel_diagonal(kernel, _select(X, places=places, check=_check_of_group(name, kernel)))
             self._add_group(out, values, weight)
         return out
 
@@ -181,7 +185,7 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
 
     def _selections(self, n_columns: int) -> list[Callable[[Array], Array]]:
         return [
-            partial(_select, name=name, kernel=kernel, places=_places(columns, None, n_columns, name))
+            partial(_select, places=_places(columns, None, n_columns, name), check=_check_of_group(name, kernel))
             for name, kernel, columns in self.groups
         ]
 
@@ -269,14 +273,23 @@ def _places_of_names(columns: Any, header: Any) -> list[int] | None:
     return [places[name] for name in listed] if all(isinstance(name, Hashable) and name in places for name in listed) else None
 
 
-def _select(X: Array, *, name: str, kernel: Kernel, places: list[int]) -> Array:
+def _check_of_group(name: str, kernel: Kernel) -> Callable[[Array], None]:
+    return check_of_cells(kernel, f"the columns of the group {name!r}")
+
+
+def _select(X: Array, *, places: list[int], check: Callable[[Array], None]) -> Array:
     """Return the columns of a group; raise ValueError if its kernel cannot work with what they hold."""
-    return _checked(X[:, places], name=name, kernel=kernel)
+    return _checked(X[:, places], check)
 
 
-def _checked(values: Array, *, name: str, kernel: Kernel) -> Array:
-    check_what_kernels_take(kernel, values, f"the columns of the group {name!r}")
+def _checked(values: Array, check: Callable[[Array], None]) -> Array:
+    check(values)
     return values
+
+
+def _has_unit_diagonal(kernel: Kernel) -> bool:
+    inner = kernel.kernel if isinstance(kernel, OrdinalKernel) else kernel
+    return isinstance(inner, UnitDiagonal)
 
 
 class _ColumnKinds(NamedTuple):
