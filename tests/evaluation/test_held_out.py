@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
-from gpssl.evaluation._expectation import Promise, certain_threshold, expect_classes, threshold_on_average
+from gpssl.evaluation._expectation import RiskLimit, certain_threshold, expect_classes, threshold_on_average
 from gpssl.evaluation._held_out import HeldOutClasses, Labeled, hold_out_classes
 from gpssl.evaluation._selective import risk_coverage_curve
 
@@ -82,7 +82,7 @@ def test_thresholds_on_average_are_those_of_the_curve() -> None:
 
 def test_expectation_without_a_promise_keeps_all() -> None:
     rows = held_out(50, 2, seed=0)
-    expectation = expect_classes(rows, Promise())
+    expectation = expect_classes(rows, RiskLimit())
     assert (expectation.coverage, expectation.n_judged, expectation.n_independent) == (1.0, 100, 50)
     assert expectation.kept_risk == expectation.risk == rows.is_wrong.mean()
 

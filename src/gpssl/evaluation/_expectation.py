@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Promise:
+class RiskLimit:
     """What a person asks of the predictions that are kept: how often they may be wrong, and how sure that must be."""
 
     max_risk: float | None = None
@@ -73,16 +73,16 @@ def check_labels(target: Target, file: str, notes: list[str]) -> None:
         notes.append(f"{target.name!r} has {len(values)} classes for {len(labels)} labels. For numbers, pass target_kind='number'.")
 
 
-def expect(model: Any, target: Target, labeled: Labeled, promise: Promise, seed: int) -> Expectation:
+def expect(model: Any, target: Target, labeled: Labeled, limit: RiskLimit, seed: int) -> Expectation:
     """Return what to expect, from labels that were held out in turn."""
     if target.kind == "class":
-        return expect_classes(hold_out_classes(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed), promise)
-    return expect_numbers(hold_out_numbers(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed), promise)
+        return expect_classes(hold_out_classes(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed), limit)
+    return expect_numbers(hold_out_numbers(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed), limit)
 
 
-def expect_classes(held_out: HeldOutClasses, promise: Promise) -> Expectation:
+def expect_classes(held_out: HeldOutClasses, limit: RiskLimit) -> Expectation:
     """Return the expectation for a target with classes."""
-    threshold = -np.inf if promise.max_risk is None else certain_threshold(held_out, promise.max_risk, promise.confidence)
+    threshold = -np.inf if limit.max_risk is None else certain_threshold(held_out, limit.max_risk, limit.confidence)
     kept = held_out.certainty > threshold
     commonest = np.unique(held_out.y, return_counts=True)[1].max()
     return Expectation(
@@ -111,9 +111,9 @@ def certain_threshold(held_out: HeldOutClasses, max_risk: float, confidence: flo
         return risk_controlled_threshold(held_out.y[rows], held_out.proba[rows], max_risk, confidence, labels=held_out.classes)
 
 
-def expect_numbers(held_out: HeldOutNumbers, promise: Promise) -> Expectation:
+def expect_numbers(held_out: HeldOutNumbers, limit: RiskLimit) -> Expectation:
     """Return the expectation for a target with numbers."""
-    threshold = -np.inf if promise.max_risk is None else threshold_on_average(number_curve(held_out), promise.max_risk)
+    threshold = -np.inf if limit.max_risk is None else threshold_on_average(number_curve(held_out), limit.max_risk)
     kept = -held_out.std > threshold
     return Expectation(
         risk_name="root mean squared error",
@@ -144,18 +144,18 @@ def threshold_on_average(curve: RiskCoverageCurve, max_risk: float) -> float:
     return -np.inf if laxest == len(curve.risk) - 1 else float(np.nextafter(curve.threshold[laxest], -np.inf))
 
 
-def what_cannot_be_promised(expectation: Expectation, promise: Promise, target: Target) -> list[str]:
+def what_cannot_be_promised(expectation: Expectation, limit: RiskLimit, target: Target) -> list[str]:
     """Return a sentence on why nothing is kept, where nothing is."""
-    if expectation.threshold != np.inf or promise.max_risk is None:
+    if expectation.threshold != np.inf or limit.max_risk is None:
         return []
     if target.kind == "number":
-        return [f"No prediction is sure enough for an error of {promise.max_risk:g}: raise max_risk."]
-    least = ceil(log(1 - promise.confidence) / log1p(-promise.max_risk))
+        return [f"No prediction is sure enough for an error of {limit.max_risk:g}: raise max_risk."]
+    least = ceil(log(1 - limit.confidence) / log1p(-limit.max_risk))
     n_wrong = round(expectation.risk * expectation.n_judged)
     groups = f" in {expectation.n_independent:,} groups" if expectation.n_independent < expectation.n_judged else ""
     what = "groups" if groups else "rows"
     return [
-        f"An error rate of {percent(promise.max_risk)} cannot be promised with {percent(promise.confidence, 0)} confidence from "
+        f"An error rate of {percent(limit.max_risk)} cannot be promised with {percent(limit.confidence, 0)} confidence from "
         f"{expectation.n_judged:,} labels{groups}, of which cross-validation got {n_wrong:,} wrong, so all predictions are left to a "
         f"person. Label more {what} (without any error, {least:,} are the least that can do), raise max_risk, or lower the confidence."
     ]

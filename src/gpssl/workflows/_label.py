@@ -19,7 +19,7 @@ from .._validation import is_share
 from ..data._labels import Target, TargetKind
 from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
-from ..evaluation._expectation import Expectation, Promise, check_labels, expect, what_cannot_be_promised
+from ..evaluation._expectation import Expectation, RiskLimit, check_labels, expect, what_cannot_be_promised
 from ._choices import MAX_INDUCING, Alike, ChoiceError, Settings
 from ._subject import NewColumns, SubjectPart, as_path, check_outputs, model_path, open_subject
 
@@ -122,7 +122,7 @@ def label(
     subject = open_subject(
         table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, results=names_of_results(target)
     )
-    out, model_file, promise = as_path(out), model_path(as_path(out), model_out), Promise(max_risk, confidence)
+    out, model_file, limit = as_path(out), model_path(as_path(out), model_out), RiskLimit(max_risk, confidence)
     labels = subject.target()
     _check_risk(max_risk, labels.kind)
     with subject.noting():
@@ -130,12 +130,12 @@ def label(
         check_labels(labels, subject.name, subject.notes)
         model = new_model(subject.fit(settings), labels, settings)
         labeled = subject.labeled()
-        expectation = expect(model, labels, labeled, promise, settings.seed)
+        expectation = expect(model, labels, labeled, limit, settings.seed)
         fitted = model.fit(labeled.rows, labeled.y)
-        subject.notes.extend(what_cannot_be_promised(expectation, promise, labels))
+        subject.notes.extend(what_cannot_be_promised(expectation, limit, labels))
         predict = PredictionColumns(fitted, target, labels.kind, None if max_risk is None else expectation.threshold)
         columns = NewColumns(subject, lambda part, where: predict(part, ~labels.is_known[where]))
-        found = {"target_kind": labels.kind, "seed": settings.seed, "promise": asdict(promise), "expectation": _finite(asdict(expectation))}
+        found = {"target_kind": labels.kind, "seed": settings.seed, "promise": asdict(limit), "expectation": _finite(asdict(expectation))}
         with subject.saving(fitted, model_file, force=force, notes=found):
             columns.write(out, only_new=only_new, force=force)
     return LabeledTable(
