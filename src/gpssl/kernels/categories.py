@@ -113,7 +113,8 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
 
         def fill(X: Array, out: Array) -> None:
             X = _comparable(X)
-            out[...] = 0.0
+            if not combinations:
+                out[...] = 0.0
             for place, (levels, table) in enumerate(zip(combinations, tables, strict=True)):
                 if place == 0:
                     np.take(table, levels.places(X), axis=0, out=out, mode="clip")  # other modes would copy `out`
