@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from gpssl.data import _arrays as rows
-from gpssl.data._arrays import as_object_rows, distinct_rows, hash_normals, hash_rows, merge_distinct_rows, row_blocks
+from gpssl.data._arrays import as_object_rows, distinct_rows, hash_normals, hash_rows, merge_distinct_rows, row_blocks, smallest_distinct
 
 
 @given(st.integers(0, 2**31 - 2), st.integers(1, 30))
@@ -130,3 +130,13 @@ def test_all_missing_cells_are_alike() -> None:
     """There are many NaN, with different bits."""
     rows = np.array([[np.nan, 1.0], [-np.nan, 1.0], [np.copysign(np.nan, -1.0), 1.0]])
     assert len(np.unique(hash_rows(rows, 0))) == 1
+
+
+@pytest.mark.parametrize("n_different", [1, 40, 3000, 50_000])
+@pytest.mark.parametrize("limit", [1, 500, 100_000])
+def test_smallest_distinct_hashes_are_those_of_all_sorted(n_different: int, limit: int) -> None:
+    rng = np.random.default_rng(0)
+    hashes = rng.choice(rng.integers(2**64, size=n_different, dtype=np.uint64), 20_000)
+    np.testing.assert_array_equal(smallest_distinct(hashes, limit), np.unique(hashes)[:limit])
+    np.testing.assert_array_equal(smallest_distinct(hashes >> np.uint64(40), limit), np.unique(hashes >> np.uint64(40))[:limit])
+    assert len(smallest_distinct(hashes[:0], limit)) == 0

@@ -64,7 +64,7 @@ def distinct_rows(X: NDArray[Any], sample_weight: NDArray[np.float64], *, limit:
     hashes = hash_rows(X, seed)[present]
     kept = present
     if len(present) > limit:
-        below = hashes <= _nth_distinct(hashes, limit)
+        below = hashes <= smallest_distinct(hashes, limit)[-1]
         hashes, kept = hashes[below], present[below]
     distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     weight = np.bincount(inverse, weights=sample_weight[kept], minlength=len(distinct))
@@ -83,24 +83,19 @@ def merge_distinct_rows(one: DistinctRows, other: DistinctRows, *, limit: int) -
     return DistinctRows(rows, weight[:limit].astype(np.float64), distinct[:limit])
 
 
-def sorted_distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the different hashes in rising order. NumPy sorts numbers much faster than `np.unique` finds different ones."""
-    ordered = np.sort(hashes)
-    is_new = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
-    return ordered[is_new]
+def smallest_distinct(hashes: NDArray[np.uint64], limit: int) -> NDArray[np.uint64]:
+    """Return the `limit` smallest different hashes, or all if there are fewer, in rising order.
 
-
-def _nth_distinct(values: NDArray[np.uint64], n: int) -> np.uint64:
-    """Return the n-th smallest distinct value, or the largest if there are fewer; without sorting them all."""
-    n_smallest = 2 * n
-    while n_smallest < len(values):
-        smallest = sorted_distinct(np.partition(values, n_smallest)[:n_smallest])
-        if len(smallest) >= n:
-            return smallest[n - 1]
-        n_smallest *= 4
-    distinct = sorted_distinct(values)
-    return distinct[min(n, len(distinct)) - 1]
+    Hashes are spread evenly, so that the smallest ones are found below a bound, without sorting them all.
+    """
+    share = 2 * limit / max(1, len(hashes))
+    while share < 1:
+        smallest = np.sort(hashes[hashes < np.uint64(share * 2.0**64)])
+        distinct = smallest[np.diff(smallest, prepend=~smallest[:1]) != 0]
+        if len(distinct) >= limit:
+            return distinct[:limit]
+        share *= 4
+    return np.unique(hashes)[:limit]
 
 
 def hash_rows(X: NDArray[Any], seed: int) -> NDArray[np.uint64]:

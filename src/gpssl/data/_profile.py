@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
-from ._arrays import mixed_bits, sorted_distinct
+from ._arrays import mixed_bits, smallest_distinct
 from ._column_facts import ColumnKind
 from ._encoding import are_codes
 from ._readings import (
@@ -86,7 +86,7 @@ class Findings:
             (self.sum_of_hashes + other.sum_of_hashes) % 2**64,
             self.n_infinite + other.n_infinite,
             self.n_like_codes + other.n_like_codes,
-            _smallest(np.concatenate([self.sketch, other.sketch])),
+            smallest_distinct(np.concatenate([self.sketch, other.sketch]), SKETCH_SIZE),
             None if levels is not None and len(levels) > MAX_LEVELS else levels,
             self.odd if self.odd is not None else other.odd,
         )
@@ -220,7 +220,7 @@ def _of_values(
         sum_of_hashes=int(weighted.sum(dtype=np.uint64)),
         n_infinite=n_infinite,
         n_like_codes=int(are_codes(known).sum()),
-        sketch=_smallest(hashes),
+        sketch=smallest_distinct(hashes, SKETCH_SIZE),
         levels=frozenset(),
         odd=odd,
     )
@@ -241,7 +241,7 @@ def _of_text(
         sum_of_hashes=0,
         n_infinite=0,
         n_like_codes=0,
-        sketch=_smallest(pd.util.hash_array(cells, categorize=False)),
+        sketch=smallest_distinct(pd.util.hash_array(cells, categorize=False), SKETCH_SIZE),
         levels=levels if len(levels) <= MAX_LEVELS else None,
         odd=odd,
     )
@@ -253,15 +253,6 @@ def _no_shapes() -> NDArray[np.int64]:
 
 def _hashes(values: Array) -> Hashes:
     return mixed_bits(np.ascontiguousarray(values).view(np.uint64))
-
-
-def _smallest(hashes: Hashes) -> Hashes:
-    """Return the smallest different hashes, at most as many as a sketch holds."""
-    if len(hashes) > 8 * SKETCH_SIZE:
-        few = sorted_distinct(np.partition(hashes, 4 * SKETCH_SIZE)[: 4 * SKETCH_SIZE])
-        if len(few) >= SKETCH_SIZE:
-            return few[:SKETCH_SIZE]
-    return sorted_distinct(hashes)[:SKETCH_SIZE]
 
 
 NO_FINDINGS = _of_values(np.empty(0), None, _no_shapes(), 0, 0)
