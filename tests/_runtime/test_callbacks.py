@@ -7,6 +7,7 @@ import sys
 import textwrap
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,7 @@ import row_files
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl._runtime.callbacks import SILENT
 from gpssl.baselines import GPPrior
+from gpssl.data._rows import Part, Rows, SliceableRows
 from gpssl.downstream import RepresentationSearch
 from gpssl.inference import Sampling
 
@@ -149,7 +151,6 @@ def test_the_pass_over_the_rows_goes_on_to_the_end_whatever_is_asked(breast_canc
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("name", ["parquet", "csv"])
 def test_rows_in_files(name: str, tmp_path: Path) -> None:
-    """Parquet files say how many rows they have; of others, each part is a task."""
     import pandas as pd
 
     frame = pd.DataFrame(row_files.X, columns=[f"c{i}" for i in range(row_files.X.shape[1])])
@@ -157,9 +158,22 @@ def test_rows_in_files(name: str, tmp_path: Path) -> None:
     frame.to_parquet(path) if name == "parquet" else frame.to_csv(path, index=False)
     listener = Listener()
     row_files.model().set_callbacks(listener).fit(path)
-    expected = 100 if name == "parquet" else listener.count("rows")
-    assert listener.seen["moments"]["context"].max_subtasks == (100 if name == "parquet" else None)
-    assert listener.count("rows") == expected > len(frame) / 300
+    assert listener.seen["moments"]["context"].max_subtasks == listener.count("rows") == 100
+
+
+@needs_protocol
+@pytest.mark.usefixtures("small_parts")
+def test_each_part_is_a_task_where_the_number_of_rows_is_not_known() -> None:
+    class Uncounted(Rows):
+        n_columns = row_files.X.shape[1]
+
+        def parts(self) -> Iterator[Part]:
+            return SliceableRows(row_files.X).parts()
+
+    listener = Listener()
+    row_files.model().set_callbacks(listener).fit(Uncounted())
+    assert listener.seen["moments"]["context"].max_subtasks is None
+    assert listener.count("rows") >= len(list(Uncounted().parts())) > len(row_files.X) / 300
 
 
 @needs_protocol
