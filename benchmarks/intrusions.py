@@ -22,8 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.baselines import GPPrior
 from gpssl.downstream import BayesianLogisticRegression
-from gpssl.evaluation._calibration import log_loss
-from gpssl.evaluation._selective import risk_coverage_curve_from_losses
+from gpssl.evaluation import log_loss, risk_coverage_curve_from_losses
 from gpssl.kernels import NeighborRBF
 
 from .data import residual_accepted

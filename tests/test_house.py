@@ -201,6 +201,16 @@ def test_files_of_kernels_define_kernels_and_private_helpers(path: Path) -> None
     assert public <= set(gpssl.kernels.__all__), f"{path.name}: {public - set(gpssl.kernels.__all__)}"
 
 
+PRIVATE = re.compile(r"gpssl(\.\w+)*\._[a-z]|from gpssl(\.\w+)* import _")
+
+
+def test_examples_for_users_need_nothing_private() -> None:
+    """Developers' pages may name private modules; pages and examples for users import what the reference has."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "examples").glob("*.py")]
+    shown = [page for page in pages if page.name not in ("developing.md", "mathematics.md")]
+    assert [page.name for page in shown if PRIVATE.search(page.read_text())] == []
+
+
 BRITISH = re.compile(
     r"neighbour|colour|behaviour|favour|flavour|tumour|centre|centring|labell|modell|learnt|grey|artefact|catalogue|analyse|"
     r"(normal|standard|minim|maxim|optim|general|factor|marginal|recogn|initial|random|regular|summar|serial|penal)is(e|ing|ation)",

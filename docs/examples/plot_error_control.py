@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 
 from gpssl import GPSSL, MarginalizedClassifier, plots
 from gpssl.baselines import KernelPCA
-from gpssl.evaluation._selective import predict_or_abstain, risk_controlled_threshold, risk_coverage_curve
+from gpssl.evaluation import predict_or_abstain, risk_controlled_threshold, risk_coverage_curve
 
 X, y = load_breast_cancer(return_X_y=True)
 labeled, calibration, new = np.split(np.random.default_rng(0).permutation(len(y)), [60, 260])

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 from gpssl import GPSSL, MarginalizedRegressor
-from gpssl.evaluation._calibration import interval_coverage
+from gpssl.evaluation import interval_coverage
 
 X, y = load_diabetes(return_X_y=True)
 known = np.random.default_rng(0).permutation(len(y)) < 100
