@@ -1,4 +1,4 @@
-"""Make figures, and choose the look of classes and methods: what all pictures share."""
+"""Make figures, and choose the look of classes, methods and numbers: what all pictures share."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ..data._labels import labeled_rows
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colors, which can be told apart with every kind of color vision, without their yellow, which is faint on white."""
@@ -107,3 +109,22 @@ def group_by_class(y: Any, n_rows: int) -> list[RowGroup]:
     if len(classes) > MAX_CLASSES:
         raise ValueError(f"{len(classes)} classes cannot be told apart in a picture: join some, to at most {MAX_CLASSES}.")
     return [RowGroup(str(label), style_of(k), labels.rows[labels.values == label]) for k, label in enumerate(classes)]
+
+
+class ColorScale(NamedTuple):
+    """The colors that stand for values from low to high."""
+
+    colors: str
+    low: float
+    high: float
+
+    @classmethod
+    def symmetric(cls, values: Array) -> ColorScale:
+        """Return blue below zero, white at zero, red above."""
+        largest = float(np.abs(values).max())
+        return cls("RdBu_r", -largest, largest)
+
+    @classmethod
+    def rising(cls, values: Array) -> ColorScale:
+        """Return colors from dark to bright."""
+        return cls("viridis", float(values.min()), float(values.max()))

@@ -1,14 +1,16 @@
-"""Draw maps of functions over the plane."""
+"""Draw maps over the plane: of any functions, of representations, and of what classifiers predict, with their uncertainty."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._figures import new_figure
+from ..downstream._classifier import MarginalizedClassifier
+from ..estimator import GPSSL
+from ._figures import ColorScale, RowGroup, check_some, choose_dimensions, dimension_name, group_by_class, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +20,8 @@ Array = NDArray[np.float64]
 
 MARGIN = 0.25
 """The share of the rows' range that is added on each side: maps show what happens beyond the rows."""
+N_POINTS = 61
+"""On each side of the grid. It is small because the probabilities of a hundred draws take a millisecond or more at each place."""
 
 PANEL_SIZE = 2.5
 COLORBAR_SIZE = 1.4
@@ -60,25 +64,6 @@ class Grid(NamedTuple):
         return type(X)(self.points, columns=X.columns) if hasattr(X, "iloc") else self.points
 
 
-class ColorScale(NamedTuple):
-    """The colors that stand for values from low to high."""
-
-    colors: str
-    low: float
-    high: float
-
-    @classmethod
-    def symmetric(cls, values: Array) -> ColorScale:
-        """Return blue below zero, white at zero, red above."""
-        largest = float(np.abs(values).max())
-        return cls("RdBu_r", -largest, largest)
-
-    @classmethod
-    def rising(cls, values: Array) -> ColorScale:
-        """Return colors from dark to bright."""
-        return cls("viridis", float(values.min()), float(values.max()))
-
-
 def plot_maps(values: ArrayLike, grid: Grid, X: Any = None, *, titles: Sequence[str], label: str, diverging: bool = False) -> NDArray[Any]:
     """Draw a map of each column of `values`, with the same colors for all, and the rows X on top.
 
@@ -112,6 +97,117 @@ def plot_maps(values: ArrayLike, grid: Grid, X: Any = None, *, titles: Sequence[
         if X is not None:
             draw_rows(ax, X)
     return axes
+
+
+def plot_representation(ssl: GPSSL, X: Any, *, grid: Grid | None = None, dimensions: Sequence[int] | None = None) -> NDArray[Any]:
+    """Draw posterior mean (top) and standard deviation (bottom) of each representation dimension over the plane.
+
+    Parameters
+    ----------
+    ssl
+        Fitted to rows with two columns.
+    X
+        Rows to draw on top. [n, 2]
+    grid
+        The places to evaluate, by default around X.
+    dimensions
+        Which dimensions, counted from 0; by default all.
+
+    Returns
+    -------
+    axes
+        [2, dimensions]
+    """
+    check_plane(X)
+    grid = Grid.around(X) if grid is None else grid
+    mean, std = ssl.mean_and_std(grid.rows_like(X))
+    chosen = choose_dimensions(mean.shape[1], dimensions)
+    axes = new_panels(2, len(chosen))
+    draw_maps(axes[0], mean[:, chosen], grid, label="mean", scale=ColorScale.symmetric(mean[:, chosen]))
+    draw_maps(axes[1], std[:, chosen], grid, label="standard deviation", scale=ColorScale.rising(std[:, chosen]))
+    for ax, dimension in zip(axes[0], chosen, strict=True):
+        ax.set_title(dimension_name(dimension))
+    for ax in axes.flat:
+        draw_rows(ax, X)
+    return axes
+
+
+def plot_probabilities(classifiers: Mapping[str, Any], X: Any, y: Any, *, positive: Any = None, grid: Grid | None = None) -> NDArray[Any]:
+    """Draw the probability of one class (top) and its standard deviation (bottom) over the plane, a column for each classifier.
+
+    Parameters
+    ----------
+    classifiers
+        By name, fitted to rows with two columns, with `predict_proba`, `predict_proba_std` and `classes_`.
+    X
+        Rows; those with a label are drawn as crosses. [n, 2]
+    y
+        Their labels. [n]
+    positive
+        The class, by default the last of the first classifier.
+    grid
+        The places to evaluate, by default around X.
+
+    Returns
+    -------
+    axes
+        [2, classifiers]
+    """
+    check_some(classifiers, "fitted classifier")
+    rows = check_plane(X)
+    groups = group_by_class(y, len(rows))
+    grid = Grid.around(X, n_points=N_POINTS) if grid is None else grid
+    positive = next(iter(classifiers.values())).classes_[-1] if positive is None else positive
+    proba, std = _predict(classifiers, positive, grid.rows_like(X))
+    axes = new_panels(2, len(classifiers))
+    draw_maps(axes[0], proba, grid, label=f"probability of class {positive}", scale=ColorScale("RdBu_r", 0.0, 1.0))
+    draw_maps(axes[1], std, grid, label="standard deviation", scale=ColorScale("viridis", 0.0, float(std.max())))
+    for ax in axes.flat:
+        _draw_crosses(ax, rows, groups)
+    for ax, name in zip(axes[0], classifiers, strict=True):
+        ax.set_title(name)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    axes[0, 0].figure.legend(handles, [f"class {name}" for name in names], loc="outside lower center", ncols=4, fontsize="small")
+    return axes
+
+
+def plot_uncertainty(classifier: MarginalizedClassifier, X: Any, *, grid: Grid | None = None) -> NDArray[Any]:
+    """Draw the entropy of the prediction over the plane, and its two parts: the head's and the representation's. Axes [3]
+
+    The parts sum to the total; see `MarginalizedClassifier.predict_uncertainty`. The rows X are drawn on top.
+    """
+    grid = Grid.around(X) if grid is None else grid
+    uncertainty = classifier.predict_uncertainty(grid.rows_like(X))
+    titles = ("total", "from the head", "from the representation")
+    return plot_maps(np.column_stack(uncertainty), grid, X, titles=titles, label="entropy (nats)")
+
+
+def _predict(classifiers: Mapping[str, Any], positive: Any, places: Any) -> tuple[Array, Array]:
+    """Return each classifier's probability of the class, and its standard deviation. [n², classifiers] each"""
+    of_class: list[tuple[Array, Array]] = []
+    for name, classifier in classifiers.items():
+        classes = classifier.classes_.tolist()
+        if positive not in classes:
+            raise ValueError(f"The classifier {name} knows no class {positive!r}, only {classes}: choose another with positive=.")
+        if isinstance(classifier, MarginalizedClassifier):  # both from one evaluation of the draws
+            found = classifier.predict_distribution(places)
+            proba, std = found.proba, found.proba_std
+        else:
+            proba, std = classifier.predict_proba(places), classifier.predict_proba_std(places)
+        column = classes.index(positive)
+        of_class.append((proba[:, column], std[:, column]))
+    all_proba, all_std = (np.column_stack(columns) for columns in zip(*of_class, strict=True))
+    return all_proba, all_std
+
+
+def _draw_crosses(ax: Axes, rows: Array, groups: list[RowGroup]) -> None:
+    """Draw labeled rows in the color of their class, with an outline that separates them from the map."""
+    from matplotlib.patheffects import withStroke
+
+    outline = [withStroke(linewidth=2.6, foreground="white")]
+    for group in groups:
+        x, y = rows[group.rows].T
+        ax.scatter(x, y, s=24, marker="x", color=group.style.color, linewidths=1.3, path_effects=outline, label=group.name)
 
 
 def new_panels(n_rows: int, n_columns: int) -> NDArray[Any]:

@@ -1,8 +1,8 @@
-"""Draw a representation over the plane and dimension against dimension, its spectrum, and what the inducing points leave open."""
+"""Draw how good predictions are, the spectrum and the dimensions of a representation, and what its inducing points leave open."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from .._validation import seed_from
 from ..core._checked_rows import check_rows_in_memory
 from ..data._arrays import row_blocks
 from ..estimator import GPSSL
+from ..evaluation._calibration import ReliabilityCurve
+from ..evaluation._selective import RiskCoverageCurve
 from ..kernels._protocol import kernel_diagonal
 from ._figures import (
     COLORS,
@@ -20,6 +22,7 @@ from ._figures import (
     Style,
     add_legend,
     axes_or_new,
+    check_some,
     choose_dimensions,
     dimension_name,
     frame,
@@ -27,13 +30,16 @@ from ._figures import (
     new_figure,
     style_of,
 )
-from ._plane import ColorScale, Grid, check_plane, draw_maps, draw_rows, new_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
+MOST_INSIDE = 6
+"""The largest number of names in a legend that does not cover the curves."""
+LARGEST_MARKER = 600.0
+"""The area, in square points, of the marker of a bin with all the rows."""
 SMALLEST_SHARE = 1e-12
 """Smaller shares, which may be negative through rounding, are drawn here, because the axis is logarithmic."""
 
@@ -43,38 +49,45 @@ LEGEND_SIZE = 1.2
 LEGEND_LINES = 10
 
 
-def plot_representation(ssl: GPSSL, X: Any, *, grid: Grid | None = None, dimensions: Sequence[int] | None = None) -> NDArray[Any]:
-    """Draw posterior mean (top) and standard deviation (bottom) of each representation dimension over the plane.
+def plot_risk_coverage(curves: Mapping[str, RiskCoverageCurve], ax: Axes | None = None) -> Axes:
+    """Draw risk against coverage of each method, by name, with the area under the curve. The lower, the better."""
+    check_some(curves, "risk_coverage_curve")
+    beside = len(curves) > MOST_INSIDE
+    ax = axes_or_new(ax, 7.8 if beside else 5.2)
+    for number, (name, curve) in enumerate(curves.items()):
+        style = style_of(number)
+        label = f"{name} (AURC {curve.aurc:.3f})"
+        # The risk at a coverage applies from the coverage before, as in the AURC.
+        ax.plot(curve.coverage, curve.risk, drawstyle="steps-pre", color=style.color, linestyle=style.line, label=label)
+    frame(ax, xlabel="coverage (share of rows predicted)", ylabel="risk (error rate among them)")
+    if beside:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize="small")
+    else:
+        add_legend(ax)
+    # The axis begins a little below zero, where it would hide a line.
+    ax.set(xlim=(0, 1.01), ylim=(-0.03 * ax.get_ylim()[1], None))
+    return ax
 
-    Parameters
-    ----------
-    ssl
-        Fitted to rows with two columns.
-    X
-        Rows to draw on top. [n, 2]
-    grid
-        The places to evaluate, by default around X.
-    dimensions
-        Which dimensions, counted from 0; by default all.
 
-    Returns
-    -------
-    axes
-        [2, dimensions]
+def plot_reliability(curves: Mapping[str, ReliabilityCurve], ax: Axes | None = None) -> Axes:
+    """Draw accuracy against certainty of each method, by name, with its expected calibration error.
+
+    A method is too certain below the diagonal. The area of a marker is the share of rows in its bin.
     """
-    check_plane(X)
-    grid = Grid.around(X) if grid is None else grid
-    places = grid.rows_like(X)
-    mean, std = ssl.mean_and_std(places)
-    chosen = choose_dimensions(mean.shape[1], dimensions)
-    axes = new_panels(2, len(chosen))
-    draw_maps(axes[0], mean[:, chosen], grid, label="mean", scale=ColorScale.symmetric(mean[:, chosen]))
-    draw_maps(axes[1], std[:, chosen], grid, label="standard deviation", scale=ColorScale.rising(std[:, chosen]))
-    for ax, dimension in zip(axes[0], chosen, strict=True):
-        ax.set_title(dimension_name(dimension))
-    for ax in axes.flat:
-        draw_rows(ax, X)
-    return axes
+    check_some(curves, "reliability_curve")
+    ax = axes_or_new(ax, 5.2, 5.0)
+    ax.plot([0, 1], [0, 1], color=GRAY, linewidth=0.8, label="accuracy = certainty")
+    for number, (name, curve) in enumerate(curves.items()):
+        style = style_of(number)
+        label = f"{name} (ECE {curve.expected_calibration_error:.3f})"
+        ax.plot(curve.certainty, curve.accuracy, color=style.color, linestyle=style.line, label=label)
+        ax.scatter(curve.certainty, curve.accuracy, s=LARGEST_MARKER * curve.share, color=style.color, marker=style.marker)
+    frame(ax, xlabel="certainty (probability of the likeliest label)", ylabel="accuracy (share of rows where it is right)")
+    add_legend(ax, "marker area: share of rows")
+    lowest = min(float(min(curve.lower.min(), curve.accuracy.min())) for curve in curves.values())
+    limits = (lowest - 0.04, 1.04)
+    ax.set(xlim=limits, ylim=limits, aspect="equal")
+    return ax
 
 
 def plot_spectrum(ssl: GPSSL, ax: Axes | None = None) -> Axes:
@@ -167,20 +180,19 @@ def plot_pairs(
     if len(chosen) < 2:
         raise ValueError("A pair needs two dimensions: raise n_components, or choose at least two with dimensions=.")
     groups = _group_rows(labels, len(mean))
-    order = np.random.default_rng(seed_from(random_state)).permutation(len(mean))
-    with_ellipse = order[:n_ellipses]
+    with_ellipse = np.random.default_rng(seed_from(random_state)).permutation(len(mean))[:n_ellipses]
     axes = _triangle_of_axes(len(chosen) - 1, space=LEGEND_SIZE if labels is not None and len(chosen) == 2 else 0.0)
     for j, k in zip(*np.tril_indices(len(chosen) - 1), strict=True):
         pair = chosen[[k, j + 1]]
         _draw_pair(axes[j, k], mean[:, pair], std[:, pair], groups, with_ellipse)
-        frame(
-            axes[j, k],
-            xlabel=dimension_name(pair[0]) if j == len(axes) - 1 else "",
-            ylabel=dimension_name(pair[1]) if k == 0 else "",
-        )
+        below, left = j == len(axes) - 1, k == 0
+        frame(axes[j, k], xlabel=dimension_name(pair[0]) if below else "", ylabel=dimension_name(pair[1]) if left else "")
         axes[j, k].locator_params(nbins=4)
     if labels is not None:
-        _add_legend_beside(axes[0, 0], len(groups), takes_space=len(axes) == 1)
+        # The legend is to the right of the first panel, where no other panel is.
+        n_columns = -(-len(groups) // LEGEND_LINES)
+        legend = axes[0, 0].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize="small", markerscale=2, ncols=n_columns)
+        legend.set_in_layout(len(axes) == 1)
     return axes
 
 
@@ -226,10 +238,3 @@ def _draw_pair(ax: Axes, mean: Array, std: Array, groups: list[RowGroup], with_e
         ax.scatter(x, y, s=7, color=group.style.color, marker=group.style.marker, alpha=0.6, linewidths=0, label=group.name)
     # Ellipses do not widen the axes by themselves.
     ax.update_datalim(np.vstack([mean[with_ellipse] - std[with_ellipse], mean[with_ellipse] + std[with_ellipse]]))
-
-
-def _add_legend_beside(ax: Axes, n_entries: int, *, takes_space: bool) -> None:
-    """Add a legend to the right of the first panel, where no other panel is."""
-    n_columns = -(-n_entries // LEGEND_LINES)
-    legend = ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize="small", markerscale=2, ncols=n_columns)
-    legend.set_in_layout(takes_space)
