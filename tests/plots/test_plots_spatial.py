@@ -13,8 +13,7 @@ from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from gpssl.plots import plot_composition, plot_dimensions, plot_histology, plot_labels, plot_spots, plot_types
-from gpssl.plots._figures import COLORS, new_figure
-from gpssl.plots._plane import ColorScale
+from gpssl.plots._figures import COLORS, ColorScale, new_figure
 from gpssl.plots._spots import UNLABELED_COLOR, class_colors
 from gpssl.spatial import image_features
 from gpssl.spatial._modalities import spacing

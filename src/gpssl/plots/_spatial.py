@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from ..spatial._fields import need, quoted
 from ..spatial._modalities import spacing
-from ._figures import MAX_DIMENSIONS, choose_dimensions, dimension_name, new_figure
-from ._plane import ColorScale
+from ._figures import MAX_DIMENSIONS, ColorScale, choose_dimensions, dimension_name, new_figure
 from ._spots import (
+    AXIS_NAMES,
     BAR_WIDTH,
     TISSUE,
     TITLE_HEIGHT,
     Classes,
     add_circles,
     add_key,
-    axis_name,
     dominant_types,
     draw_spots,
     find_picture,
@@ -240,7 +239,8 @@ def _panels(adata: Any, bases: Sequence[str], n_columns: int, *, room: float) ->
     figure = new_figure(PANEL_WIDTH * n_columns + AXIS_NAME_WIDTH + room, sum(heights) + TITLE_HEIGHT)
     axes = figure.subplots(len(bases), n_columns, squeeze=False, gridspec_kw={"height_ratios": heights})
     for ax, basis in zip(axes[:, 0], bases, strict=True):
-        ax.set_ylabel(axis_name(basis))
+        name = basis.removeprefix("X_")
+        ax.set_ylabel(AXIS_NAMES.get(name, name))
     return axes
 
 

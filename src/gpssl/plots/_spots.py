@@ -12,8 +12,7 @@ from ..data._labels import UNLABELED_WORDS
 from ..spatial._fields import check_anndata, column, need, quoted
 from ..spatial._images import Picture, picture_of
 from ..spatial._modalities import spacing
-from ._figures import COLORS, new_figure
-from ._plane import ColorScale
+from ._figures import COLORS, ColorScale, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +40,6 @@ PANEL = 4.0
 TITLE_HEIGHT = 0.5
 FILL = 0.6
 """The diameter of points that form no grid, relative to the side of the square that each has if they fill the panel evenly."""
-
 AXIS_NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA", "spatial": "tissue"}
 
 
@@ -122,12 +120,25 @@ def draw_spots(
 
 
 def add_key(ax: Axes, values: Classes | Array) -> None:
-    """Add what the colors stand for, to the right of the panel."""
-    if isinstance(values, Classes):
-        add_class_legend(ax, values)
-    elif not np.isnan(values).all():
-        bar = ax.figure.colorbar(ax.collections[-1], ax=ax, pad=0.02, aspect=22)
-        bar.outline.set_visible(False)
+    """Add what the colors stand for, to the right of the panel: a color bar, or a legend of the classes that occur."""
+    if not isinstance(values, Classes):
+        if not np.isnan(values).all():
+            ax.figure.colorbar(ax.collections[-1], ax=ax, pad=0.02, aspect=22).outline.set_visible(False)
+        return
+    from matplotlib.lines import Line2D
+
+    shown = values.occurring + ([(UNLABELED_NAME, UNLABELED_COLOR)] if (values.codes < 0).any() else [])
+    handles = [Line2D([], [], linestyle="", marker="o", markersize=5, color=color, label=name) for name, color in shown]
+    ax.legend(
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(1.02, 0.5),
+        fontsize="small",
+        frameon=False,
+        ncols=-(-len(handles) // LEGEND_ROWS),
+        handletextpad=0.2,
+        borderaxespad=0.0,
+    )
 
 
 def key_width(values: Classes | Array) -> float:
@@ -150,24 +161,6 @@ def height_over_width(places: Array) -> float:
     return float(np.clip(height / width, 0.4, 2.0))
 
 
-def add_class_legend(ax: Axes, classes: Classes) -> None:
-    """Add a legend of the classes that occur, in columns of at most fourteen."""
-    from matplotlib.lines import Line2D
-
-    shown = classes.occurring + ([(UNLABELED_NAME, UNLABELED_COLOR)] if (classes.codes < 0).any() else [])
-    handles = [Line2D([], [], linestyle="", marker="o", markersize=5, color=color, label=name) for name, color in shown]
-    ax.legend(
-        handles=handles,
-        loc="center left",
-        bbox_to_anchor=(1.02, 0.5),
-        fontsize="small",
-        frameon=False,
-        ncols=-(-len(handles) // LEGEND_ROWS),
-        handletextpad=0.2,
-        borderaxespad=0.0,
-    )
-
-
 def prepare(ax: Axes, places: Array, diameter: float, basis: str, picture: Picture | None = None) -> None:
     """Prepare an empty panel around the spots with equal scales on both axes, on the image, y downwards in tissue."""
     (left, low), (right, high) = places.min(axis=0) - diameter, places.max(axis=0) + diameter
@@ -186,11 +179,6 @@ def add_circles(ax: Axes, places: Array, diameter: float, style: Mapping[str, An
     circles = EllipseCollection(sizes, sizes, np.zeros(len(places)), units="xy", offsets=places, offset_transform=ax.transData)
     circles.set(**({"edgecolor": "none", "linewidth": 0.0, "rasterized": True} | dict(style)))
     ax.add_collection(circles, autolim=False)
-
-
-def axis_name(basis: str) -> str:
-    """Return the usual name of a plane."""
-    return AXIS_NAMES.get(basis.removeprefix("X_"), basis.removeprefix("X_"))
 
 
 def _diameter(places: Array, basis: str) -> float:
@@ -246,9 +234,7 @@ def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:
     check_anndata(adata)
     pandas = need("pandas")
     if isinstance(color, str):
-        if color not in adata.obs:
-            raise ValueError(f"color={color!r} is no column of obs; the columns are {quoted(adata.obs.columns)}.")
-        values = adata.obs[color]
+        values = column(adata.obs, color, "color", "obs")
     else:
         values = pandas.Series(color.ravel() if isinstance(color, np.ndarray) else color)
     if len(values) != adata.n_obs:
