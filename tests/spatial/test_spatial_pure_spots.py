@@ -19,8 +19,7 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics import roc_auc_score
 
 from gpssl.spatial import pure_spots
-from gpssl.spatial._pure_spots import find_archetypes, match_archetypes
-from gpssl.spatial._signatures import find_signatures, signature_scores
+from gpssl.spatial._pure_spots import find_archetypes, find_signatures, match_archetypes, signature_scores
 
 Array = NDArray[np.float64]
 

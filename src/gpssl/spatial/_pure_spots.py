@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -15,9 +16,9 @@ from scipy.special import softmax
 
 from .._runtime.threads import one_blas_thread
 from .._validation import check_number
-from ._expression import expression_scores, fix_signs
-from ._fields import make_writable, need
-from ._signatures import Signatures, find_signatures, signature_scores
+from ._expression import expression_scores, fix_signs, log_expression
+from ._fields import make_writable, need, quoted
+from ._modalities import standardized
 
 Array = NDArray[np.float64]
 
@@ -116,10 +117,18 @@ def pure_spots(
     distances = archetypes.distances()
     near = np.argsort(distances, axis=0, kind="stable")[:n_spots]
     matching = match_archetypes(scores, near)
-    labels = _label(archetypes.shares, distances, matching, scores, near)
-    parameters = {"n_archetypes": n_archetypes, "n_spots": n_spots, "random_state": random_state}
-    _warn_of_types_without_spots(found.types, labels.types)
-    _write(adata, key_added, found, scores, matching, labels, parameters)
+    types, certainty = _label(archetypes.shares, distances, matching, scores, near)
+    _warn_of_types_without_spots(found.types, types)
+    pandas = need("pandas")
+    adata.obs[f"{key_added}_label"] = pandas.Categorical.from_codes(types, categories=found.types)
+    adata.obs[f"{key_added}_certainty"] = certainty
+    adata.obsm[f"{key_added}_scores"] = pandas.DataFrame(scores, index=adata.obs_names, columns=found.types)
+    adata.uns[key_added] = {
+        "params": {"n_archetypes": n_archetypes, "n_spots": n_spots, "random_state": random_state},
+        "archetype_scores": matching.scores,
+        "matching": matching.table(found.types, types),
+        "genes": found.table(),
+    }
 
 
 def _check_numbers(n_archetypes: int | None, n_spots: int | None, n: int, n_types: int) -> tuple[int, int]:
@@ -133,6 +142,117 @@ def _check_numbers(n_archetypes: int | None, n_spots: int | None, n: int, n_type
         raise ValueError(f"There are {n} spots and {n_archetypes} archetypes: archetypal analysis needs more spots than archetypes.")
     n_spots = max(FEWEST_SPOTS, round(LABELED_SHARE * n / n_types)) if n_spots is None else n_spots
     return n_archetypes, min(n_spots, n)
+
+
+class Signatures(NamedTuple):
+    """The marker genes of each type, divided into those that the data have and those that they lack."""
+
+    used: dict[str, list[str]]
+    missing: dict[str, list[str]]
+
+    @property
+    def types(self) -> list[str]:
+        """The names of the types, in the order in which they were given."""
+        return list(self.used)
+
+    def table(self) -> Any:
+        """Return a data frame that says for each gene of each type whether it is used."""
+        used = [(name, gene, True) for name, genes in self.used.items() for gene in genes]
+        rows = used + [(name, gene, False) for name, genes in self.missing.items() for gene in genes]
+        return need("pandas").DataFrame(rows, columns=["type", "gene", "used"], index=[str(i) for i in range(len(rows))])
+
+
+def find_signatures(signatures: Any, gene_names: Iterable[str]) -> Signatures:
+    """Return the marker genes of at least two types, divided by the genes of the data; a warning lists those that the data lack."""
+    wanted = _read_signatures(signatures)
+    present = set(gene_names)
+    found = Signatures(
+        {name: [gene for gene in genes if gene in present] for name, genes in wanted.items()},
+        {name: [gene for gene in genes if gene not in present] for name, genes in wanted.items()},
+    )
+    lost = {name: found.missing[name] for name, genes in found.used.items() if not genes}
+    if lost:
+        raise ValueError(
+            f"No gene of {quoted(lost)} is in the data: {_genes_by_type(lost)}. Leave these types out, or give genes by their names "
+            f"in adata.var_names.{_case_hint(lost, present)}"
+        )
+    seen: dict[frozenset[str], str] = {}
+    for name, genes in found.used.items():
+        other = seen.setdefault(frozenset(genes), name)
+        if other != name:
+            raise ValueError(f"{other!r} and {name!r} have the same genes in these data, and cannot be told apart: leave one of them out.")
+    if any(found.missing.values()):
+        warnings.warn(
+            f"These genes of the signatures are missing from the data and are left out: {_genes_by_type(found.missing)}."
+            f"{_case_hint(found.missing, present)}",
+            stacklevel=3,
+        )
+    return found
+
+
+def signature_scores(adata: Any, signatures: Signatures, *, layer: str | None = None) -> Array:
+    """Return how strongly each spot expresses the markers of each type. [n, types]
+
+    s_nt = (1/|G_t|) Σ_{g ∈ G_t} z_ng, the mean over the type's genes of log-expression that is standardized over spots; this mean is
+    standardized over spots once more. So no gene has more influence because it is abundant, and types with few, or weakly correlated,
+    genes can be compared with others.
+    """
+    place = {gene: j for j, gene in enumerate(dict.fromkeys(gene for used in signatures.used.values() for gene in used))}
+    z = standardized(log_expression(adata, list(place), layer=layer))
+    scores = np.column_stack([z[:, [place[gene] for gene in used]].mean(axis=1) for used in signatures.used.values()])
+    silent = [name for name, spread in zip(signatures.types, np.ptp(scores, axis=0), strict=True) if not spread > 0]
+    if silent:
+        raise ValueError(
+            f"The genes of {quoted(silent)} do not vary over the spots, or are expressed in none: leave these types out, or give them "
+            "other genes."
+        )
+    return standardized(scores)
+
+
+def _read_signatures(signatures: Any) -> dict[str, list[str]]:
+    if not isinstance(signatures, Mapping | need("pandas").DataFrame):
+        raise TypeError(
+            f'signatures must be names of types with their genes, such as {{"B cells": ["CD79A", "MS4A1"]}}, or a DataFrame with a column '
+            f"for each type, got {type(signatures).__name__}."
+        )
+    named = [(str(name), _gene_list(str(name), genes)) for name, genes in signatures.items()]
+    found = dict(named)
+    if len(found) < len(named):
+        raise ValueError("Two of the signatures have the same name: name each type once.")
+    if len(found) < 2:
+        raise ValueError(f"Types are told apart by their marker genes: give signatures of at least two, got {len(found)}.")
+    return found
+
+
+def _gene_list(name: str, genes: Any) -> list[str]:
+    """Return the genes of one type, each once, without what fills up a column."""
+    if isinstance(genes, str):
+        raise TypeError(f"The signature of {name!r} is the single string {genes!r}: pass a list of genes.")
+    entries = [gene for gene in genes if not (gene is None or gene != gene)]
+    for gene in entries:
+        if not isinstance(gene, str):
+            raise TypeError(
+                f"The signature of {name!r} holds {gene!r}, which is not the name of a gene. If this column numbers the rows of a file, "
+                "read it with pandas.read_csv(..., index_col=0)."
+            )
+    return list(dict.fromkeys(gene.strip() for gene in entries if gene.strip()))
+
+
+def _genes_by_type(genes: Mapping[str, list[str]]) -> str:
+    return "; ".join(f"{name}: {', '.join(own) or 'none given'}" for name, own in genes.items() if own or len(genes) == 1)
+
+
+def _case_hint(missing: Mapping[str, list[str]], present: set[str]) -> str:
+    """Return advice for names that differ in upper and lower case only, as those of human and mouse genes do."""
+    spelled = {gene.lower(): gene for gene in present}
+    pairs = [(gene, spelled[gene.lower()]) for genes in missing.values() for gene in genes if gene.lower() in spelled]
+    if not pairs:
+        return ""
+    gene, other = pairs[0]
+    return (
+        f" {len(pairs)} of them differ in upper and lower case only ({gene} is {other} in the data), as the names of human and mouse genes "
+        "do: spell them as the data do."
+    )
 
 
 class Archetypes(NamedTuple):
@@ -163,7 +283,9 @@ def find_archetypes(scores: Array, n_archetypes: int, *, random_state: int) -> A
     points = _leading_components(scores, n_archetypes - 1)
     rng = np.random.default_rng(random_state)
     fitted = points[np.sort(rng.choice(len(points), MAX_FITTED, replace=False))] if len(points) > MAX_FITTED else points
-    model = _archetypes().AA(
+    with redirect_stdout(io.StringIO()):  # one of the package's dependencies prints a line about its backend
+        package = need("archetypes")
+    model = package.AA(
         n_archetypes,
         init="furthest_sum",
         n_init=N_STARTS,
@@ -176,12 +298,6 @@ def find_archetypes(scores: Array, n_archetypes: int, *, random_state: int) -> A
     with one_blas_thread():
         model.fit(fitted)
         return Archetypes(points, np.asarray(model.archetypes_), np.asarray(model.transform(points)))
-
-
-def _archetypes() -> Any:
-    """Import the package, without the line about its backend that one of its dependencies prints."""
-    with redirect_stdout(io.StringIO()):
-        return need("archetypes")
 
 
 def _leading_components(scores: Array, n_components: int) -> Array:
@@ -205,16 +321,22 @@ class Matching(NamedTuple):
     agreement: Array
     """The share of the spots nearest to the type's archetype that express the markers of this type most. [T]"""
 
+    def table(self, names: list[str], types: NDArray[np.intp]) -> Any:
+        """Return a data frame with a row for each type, from the names of the types and the type of each spot [n]."""
+        columns = {
+            "type": names,
+            "archetype": self.archetypes,
+            "score": self.scores[self.archetypes, np.arange(len(names))],
+            "agreement": self.agreement,
+            "n_labeled": [int((types == t).sum()) for t in range(len(names))],
+        }
+        return need("pandas").DataFrame(columns, index=[str(t) for t in range(len(names))])
+
 
 def match_archetypes(scores: Array, near: NDArray[np.intp]) -> Matching:
     """Choose an archetype for each type such that the sum of their scores is largest.
 
-    Parameters
-    ----------
-    scores
-        The score of each spot for each type. [n, T]
-    near
-        The spots nearest to each archetype. [n_spots, K], K ≥ T
+    `scores` [n, T] are those of each spot for each type, `near` [n_spots, K] are the spots nearest to each of K ≥ T archetypes.
     """
     of_archetypes = scores[near].mean(axis=0)
     types, archetypes = linear_sum_assignment(of_archetypes.T, maximize=True)
@@ -222,17 +344,8 @@ def match_archetypes(scores: Array, near: NDArray[np.intp]) -> Matching:
     return Matching(archetypes, of_archetypes, (strongest[:, archetypes] == types).mean(axis=0))
 
 
-class Labels(NamedTuple):
-    """The type of each spot, and how certain it is."""
-
-    types: NDArray[np.intp]
-    """The number of its type, −1 where it has none. [n]"""
-    certainty: Array
-    """NaN where it has no type. [n]"""
-
-
-def _label(shares: Array, distances: Array, matching: Matching, scores: Array, near: NDArray[np.intp]) -> Labels:
-    """Give spots near an archetype its type if their own markers agree."""
+def _label(shares: Array, distances: Array, matching: Matching, scores: Array, near: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+    """Return the type of each spot near an archetype whose own markers agree, else −1, and its certainty, else NaN. [n] each"""
     n, n_types = scores.shape
     # An archetype that does not express the markers of its type belongs to something else.
     expressed = matching.scores[matching.archetypes, np.arange(n_types)] > 0
@@ -247,7 +360,7 @@ def _label(shares: Array, distances: Array, matching: Matching, scores: Array, n
     types[labeled] = nearest[labeled]
     of_types = shares[:, matching.archetypes] * softmax(scores, axis=1) * matching.agreement
     certainty[labeled] = of_types[labeled, nearest[labeled]]
-    return Labels(types, certainty)
+    return types, certainty
 
 
 def _warn_of_types_without_spots(names: list[str], types: NDArray[np.intp]) -> None:
@@ -258,34 +371,3 @@ def _warn_of_types_without_spots(names: list[str], types: NDArray[np.intp]) -> N
             "other types. Leave the type out if it is not in this tissue, or raise n_spots or n_archetypes.",
             stacklevel=3,
         )
-
-
-def _write(
-    adata: Any, key: str, signatures: Signatures, scores: Array, matching: Matching, labels: Labels, parameters: dict[str, int]
-) -> None:
-    pandas = need("pandas")
-    names = signatures.types
-    adata.obs[f"{key}_label"] = pandas.Categorical.from_codes(labels.types, categories=names)
-    adata.obs[f"{key}_certainty"] = labels.certainty
-    adata.obsm[f"{key}_scores"] = pandas.DataFrame(scores, index=adata.obs_names, columns=names)
-    rows = [
-        (name, gene, used)
-        for part, used in ((signatures.used, True), (signatures.missing, False))
-        for name, genes in part.items()
-        for gene in genes
-    ]
-    adata.uns[key] = {
-        "params": parameters,
-        "archetype_scores": matching.scores,
-        "matching": pandas.DataFrame(
-            {
-                "type": names,
-                "archetype": matching.archetypes,
-                "score": matching.scores[matching.archetypes, np.arange(len(names))],
-                "agreement": matching.agreement,
-                "n_labeled": [int((labels.types == t).sum()) for t in range(len(names))],
-            },
-            index=[str(t) for t in range(len(names))],
-        ),
-        "genes": pandas.DataFrame(rows, columns=["type", "gene", "used"], index=[str(i) for i in range(len(rows))]),
-    }
