@@ -14,7 +14,7 @@ import scipy.sparse
 
 from gpssl.spatial import read_visium
 from gpssl.spatial._fields import need
-from gpssl.spatial._images import image_features, image_size, read_image
+from gpssl.spatial._images import image_features, open_image, read_image
 from gpssl.spatial._visium import existing_folder, first_file, readable, with_position
 
 FOLDERS = {
@@ -170,7 +170,8 @@ def _find_image(place: Path, section: str) -> Path | None:
 
 
 def _add_image(adata: Any, path: Path, section: str, *, texture: bool) -> None:
-    size = np.array(image_size(path))
+    with open_image(path) as opened:
+        size = np.array(opened.size)
     spots = adata.obsm["spatial"]
     if (spots < 0).any() or (spots > size).any():
         (right, bottom), (width, height) = spots.max(axis=0), size

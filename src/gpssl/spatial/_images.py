@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +94,7 @@ def _find_picture(adata: Any, library_id: str | None, resolution: str) -> Pictur
     picture = picture_of(libraries, library, resolution)
     if picture is None:
         raise ValueError(
-            f"The scale factors of {library!r} have no {_scale_factor(resolution)} above 0, which says where spots are in the image "
+            f"The scale factors of {library!r} have no tissue_{resolution}_scalef above 0, which says where spots are in the image "
             f"{resolution!r}."
         )
     return picture
@@ -190,7 +191,7 @@ class Picture(NamedTuple):
 def picture_of(libraries: Mapping[str, Any], library_id: str, resolution: str) -> Picture | None:
     """Return an image of `uns["spatial"]`, or None if it or its scale, which says where spots are, is missing."""
     images, factors = (libraries[library_id].get(part, {}) for part in ("images", "scalefactors"))
-    scale = float(factors.get(_scale_factor(resolution), 0))
+    scale = float(factors.get(f"tissue_{resolution}_scalef", 0))
     if resolution not in images or not scale > 0:
         return None
     pixels = np.asarray(images[resolution])
@@ -198,10 +199,6 @@ def picture_of(libraries: Mapping[str, Any], library_id: str, resolution: str) -
         raise ValueError(f"The image {resolution!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
     diameter = factors.get("spot_diameter_fullres")
     return Picture(f"{resolution} of {library_id}", pixels, scale, None if diameter is None else float(diameter) / 2)
-
-
-def _scale_factor(resolution: str) -> str:
-    return f"tissue_{resolution}_scalef"
 
 
 class Run(NamedTuple):
@@ -274,16 +271,9 @@ class Discs:
         return Run(np.where(inside, row, 0).astype(np.intp), start, start + inside)
 
 
-def image_size(path: Path) -> tuple[int, int]:
-    """Return width and height, without reading the pixels."""
-    with _stream(path) as file:
-        return _open(file, path).size
-
-
 def read_image(path: Path, *, longest: int | None = None) -> NDArray[np.float32]:
     """Return colors from 0 to 1, scaled down so that no side is longer than `longest`. [h, w, 3]"""
-    with _stream(path) as file:
-        image = _open(file, path)
+    with open_image(path) as image:
         try:
             if longest is not None:
                 image.thumbnail((longest, longest))  # for JPEG this decodes no more pixels than are needed
@@ -294,18 +284,18 @@ def read_image(path: Path, *, longest: int | None = None) -> NDArray[np.float32]
             ) from error
 
 
-def _stream(path: Path) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
-
-
-def _open(file: IO[bytes], path: Path) -> Any:
+@contextmanager
+def open_image(path: Path) -> Iterator[Any]:
+    """Open an image of Pillow, compressed with gzip or not. Its pixels are read when they are asked for."""
     pillow = need("PIL.Image")
-    with warnings.catch_warnings():
-        # Images of microscopes are as large as what Pillow suspects to be an attack.
-        warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
-        try:
-            return pillow.open(file)
-        except OSError as error:
-            raise ValueError(
-                f"{path} is no image that Pillow can read. Restore the file, or remove it to read without an image."
-            ) from error
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with warnings.catch_warnings():
+            # Images of microscopes are as large as what Pillow suspects to be an attack.
+            warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
+            try:
+                image = pillow.open(file)
+            except OSError as error:
+                raise ValueError(
+                    f"{path} is no image that Pillow can read. Restore the file, or remove it to read without an image."
+                ) from error
+        yield image

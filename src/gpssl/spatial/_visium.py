@@ -168,11 +168,8 @@ def _place_spots(adata: Any, positions: Any, path: Path) -> Any:
 
 def _read_scale_factors(path: Path) -> dict[str, float]:
     with readable(path, "scale factors"):
-        return {name: float(value) for name, value in dict(json.loads(_bytes(path))).items() if isinstance(value, int | float)}
-
-
-def _bytes(path: Path) -> bytes:
-    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        return {name: float(value) for name, value in dict(json.loads(content)).items() if isinstance(value, int | float)}
 
 
 def read_counts(path: Path) -> Any:
