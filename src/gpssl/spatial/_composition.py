@@ -16,13 +16,10 @@ from .._runtime.progress import announce
 from .._validation import check_number
 from ..data._labels import UNLABELED_WORDS
 from ..downstream._classifier import MarginalizedClassifier
-from ..downstream._distributions import ClassDistribution
 from ..evaluation._held_out import HeldOutClasses, hold_out_classes
 from ..evaluation._selective import risk_controlled_threshold
 from ._embedding import representation
 from ._fields import check_anndata, column, coordinates, make_writable, need, quoted, slice_codes
-
-Array = NDArray[np.float64]
 
 N_FOLDS = 5
 
@@ -105,20 +102,21 @@ def composition(
     classifier = clone(model).fit(fitted.rows, types)
     found = classifier.predict_distribution(fitted.rows)
     facts: dict[str, Any] = {"label_key": label_key, "key": key, "n_draws": n_draws, "n_labeled": classifier.n_labeled_}
-    kept = None
     if max_risk is not None:
         announce("calibrating", enabled=verbose)
         groups = _groups(adata, adata.uns[key]["params"])[known]
         held_out = hold_out_classes(
             model, fitted.rows[known], types[known].astype(str), groups=groups, n_folds=N_FOLDS, random_state=None, task="calibrating"
         )
-        threshold = _threshold(held_out, max_risk, confidence)
-        kept = found.certainty > threshold
-        facts |= {"max_risk": max_risk, "confidence": confidence, "threshold": threshold}
-    _write(adata, key, found, _categories(adata.obs[label_key], found.classes))
+        facts |= {"max_risk": max_risk, "confidence": confidence, "threshold": _threshold(held_out, max_risk, confidence)}
+    pandas, index = need("pandas"), adata.obs_names
+    adata.obsm[f"{key}_proba"] = pandas.DataFrame(found.proba, index=index, columns=found.classes)
+    adata.obsm[f"{key}_proba_std"] = pandas.DataFrame(found.proba_std, index=index, columns=found.classes)
+    adata.obs[f"{key}_label"] = pandas.Categorical(found.predicted, categories=_categories(adata.obs[label_key], found.classes))
+    adata.obs[f"{key}_certainty"] = found.certainty
     adata.obs.drop(columns=[f"{key}_kept"], errors="ignore", inplace=True)
-    if kept is not None:
-        adata.obs[f"{key}_kept"] = kept
+    if max_risk is not None:
+        adata.obs[f"{key}_kept"] = found.certainty > facts["threshold"]
     adata.uns[f"{key}_composition"] = facts
 
 
@@ -168,14 +166,6 @@ def _categories(values: Any, classes: NDArray[Any]) -> list[str]:
     return sorted({*classes, *known} - set(UNLABELED_WORDS))
 
 
-def _write(adata: Any, key: str, found: ClassDistribution, categories: list[str]) -> None:
-    pandas = need("pandas")
-    adata.obsm[f"{key}_proba"] = pandas.DataFrame(found.proba, index=adata.obs_names, columns=found.classes)
-    adata.obsm[f"{key}_proba_std"] = pandas.DataFrame(found.proba_std, index=adata.obs_names, columns=found.classes)
-    adata.obs[f"{key}_label"] = pandas.Categorical(found.predicted, categories=categories)
-    adata.obs[f"{key}_certainty"] = found.certainty
-
-
 def spatial_blocks(adata: Any, n_blocks: int = 25, *, spatial_key: str = "spatial", batch_key: str | None = None) -> NDArray[np.intp]:
     """Return the number of the square block that each spot lies in, counted from 0: about `n_blocks` cover each slice. [n]
 
@@ -186,9 +176,9 @@ def spatial_blocks(adata: Any, n_blocks: int = 25, *, spatial_key: str = "spatia
     check_number("n_blocks", n_blocks, Integral, at_least=1)
     places, (codes, n_slices) = coordinates(adata, spatial_key)[:, :2], slice_codes(adata, batch_key)
     tiles = np.empty((len(places), 3), dtype=np.intp)
+    tiles[:, 0] = codes
     for code in range(n_slices):
-        here = codes == code
-        tiles[here] = np.column_stack([np.full(here.sum(), code), _tiles(places[here], n_blocks)])
+        tiles[codes == code, 1:] = _tiles(places[codes == code], n_blocks)
     return np.unique(tiles, axis=0, return_inverse=True)[1].reshape(-1)
 
 
