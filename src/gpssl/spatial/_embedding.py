@@ -109,17 +109,19 @@ def embed(
     >>> adata.obsm["X_gpssl"].shape, adata.obsm["X_gpssl_std"].shape
     ((144, 5), (144, 5))
     """
-    _check_arguments(
-        n_components,
-        combine=combine,
-        weights=weights,
-        neighborhood=neighborhood,
-        n_top_genes=n_top_genes,
-        n_comps=n_comps,
-        max_inducing=max_inducing,
-        random_state=random_state,
-    )
-    _check_key(adata, key_added)
+    if combine not in COMBINATIONS:
+        raise ValueError(f"combine must be one of {quoted(COMBINATIONS)}, got {combine!r}.")
+    if weights is not None and (combine == "concatenate" or not isinstance(weights, Mapping)):
+        raise ValueError('weights is a number for each modality, such as {"expression": 2, "place": 1}, with combine="sum" or "product".')
+    check_number("n_components", n_components, Integral, at_least=1)
+    check_number("random_state", random_state, Integral, at_least=0)
+    check_number("max_inducing", max_inducing, Integral, at_least=1)
+    check_number("n_comps", n_comps, Integral, at_least=1)
+    check_number("n_top_genes", n_top_genes, Integral, at_least=2)
+    check_number("neighborhood", neighborhood, Real, above=0)
+    make_writable(adata)
+    if key_added in adata.uns and "n_inducing" not in adata.uns[key_added]:
+        raise ValueError(f"uns[{key_added!r}] is there already, and not from embed: choose another key_added.")
     expression_scores(
         adata,
         use_rep=use_rep,
@@ -160,37 +162,6 @@ def embed(
         "temperature": fitted.ssl.temperature_,
         "n_inducing": len(fitted.ssl.inducing_points_),
     }
-
-
-def _check_arguments(
-    n_components: int,
-    *,
-    combine: Combine,
-    weights: Mapping[str, float] | None,
-    neighborhood: float,
-    n_top_genes: int,
-    n_comps: int,
-    max_inducing: int,
-    random_state: int,
-) -> None:
-    """Raise ValueError unless the arguments of `embed` have the right types and lie within their bounds."""
-    if combine not in COMBINATIONS:
-        raise ValueError(f"combine must be one of {quoted(COMBINATIONS)}, got {combine!r}.")
-    if weights is not None and (combine == "concatenate" or not isinstance(weights, Mapping)):
-        raise ValueError('weights is a number for each modality, such as {"expression": 2, "place": 1}, with combine="sum" or "product".')
-    check_number("n_components", n_components, Integral, at_least=1)
-    check_number("random_state", random_state, Integral, at_least=0)
-    check_number("max_inducing", max_inducing, Integral, at_least=1)
-    check_number("n_comps", n_comps, Integral, at_least=1)
-    check_number("n_top_genes", n_top_genes, Integral, at_least=2)
-    check_number("neighborhood", neighborhood, Real, above=0)
-
-
-def _check_key(adata: Any, key: str) -> None:
-    """Raise ValueError if `uns[key]` holds the result of another function, which must not be overwritten."""
-    make_writable(adata)
-    if key in adata.uns and "n_inducing" not in adata.uns[key]:
-        raise ValueError(f"uns[{key!r}] is there already, and not from embed: choose another key_added.")
 
 
 def _forget_composition(adata: Any, key: str) -> None:
@@ -254,22 +225,18 @@ def _fit(adata: Any, params: Mapping[str, Any], key: str, *, verbose: bool) -> S
     fingerprint = _fingerprint(found, params)
     kept = _models_of(adata).get(key)
     if kept is None or kept.fingerprint != fingerprint:
-        kept = _KeptModel(fingerprint, _new_model(found, params, verbose=verbose).fit(found.rows))
-        _models_of(adata)[key] = kept
+        model = GPSSL(
+            int(params["n_components"]),
+            kernel=found.kernel(params["combine"], weights),
+            temperature=params["temperature"],
+            residual_tolerance=float(params["residual_tolerance"]),
+            max_inducing=int(params["max_inducing"]),
+            random_state=int(params["random_state"]),
+            verbose=verbose,
+        )
+        kept = _models_of(adata)[key] = _KeptModel(fingerprint, model.fit(found.rows))
     # A copy, because callers may set parameters of what they get, or fit it to more rows.
     return SpotRepresentation(copy(kept.ssl), found.rows, found.columns)
-
-
-def _new_model(found: Modalities, params: Mapping[str, Any], *, verbose: bool) -> GPSSL:
-    return GPSSL(
-        int(params["n_components"]),
-        kernel=found.kernel(params["combine"], params.get("weights")),
-        temperature=params["temperature"],
-        residual_tolerance=float(params["residual_tolerance"]),
-        max_inducing=int(params["max_inducing"]),
-        random_state=int(params["random_state"]),
-        verbose=verbose,
-    )
 
 
 class _KeptModel(NamedTuple):
