@@ -14,7 +14,7 @@ from experiments.simulation import fit_cells, simulate, simulate_reference
 from gpssl.comparison import split_seed
 from gpssl.spatial import pure_spots, spatial_blocks
 from gpssl.spatial._expression import expression_scores
-from gpssl.spatial._modalities import DECIMALS, Modalities, gather
+from gpssl.spatial._fields import DECIMALS, Modalities, gather
 
 from .data.slices import load_her2st, load_pbmc3k
 from .plan import Plan

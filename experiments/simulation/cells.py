@@ -13,7 +13,7 @@ from scipy.sparse import csc_array, csr_array, csr_matrix, issparse, vstack
 from scipy.special import ndtr, ndtri
 
 from gpssl._validation import check_number, seed_from
-from gpssl.spatial._fields import check_anndata, check_type_names, column, counts_of, first_few, need, quoted
+from gpssl.spatial._fields import check_anndata, column, counts_of, first_few, need, quoted
 
 from .count_margins import CountMargins, fit_margins
 
@@ -127,6 +127,14 @@ def _check_types(types: Sequence[str], found: Sequence[str]) -> None:
         raise ValueError(f"No cell of the reference has the type {quoted(unknown)}: its types are {first_few(found, 10)}.")
     if len(types) < 2 or len(set(types)) < len(types):
         raise ValueError(f"A slice needs at least two types, each named once, got {list(types)}.")
+
+
+def check_type_names(types: Sequence[str]) -> None:
+    """Raise ValueError if the name of a type cannot be a key of `uns` in a file."""
+    torn = [name for name in types if "/" in str(name)]
+    if torn:
+        better = first_few([str(name).replace("/", "-") for name in torn])
+        raise ValueError(f'"/" separates levels in h5ad files: rename {first_few(torn)}, for example to {better}.')
 
 
 def _counts_of_type(reference: Any, name: str, rows: NDArray[np.intp], layer: str | None) -> csr_array:

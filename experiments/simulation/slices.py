@@ -12,9 +12,9 @@ from scipy.sparse import csr_matrix, vstack
 from scipy.special import softmax
 
 from gpssl._validation import check_number, seed_from
-from gpssl.spatial._fields import check_type_names, need
+from gpssl.spatial._fields import need
 
-from .cells import CellSimulator, CellStream, fit_cells
+from .cells import CellSimulator, CellStream, check_type_names, fit_cells
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

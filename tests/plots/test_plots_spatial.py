@@ -16,7 +16,7 @@ from gpssl.plots import plot_composition, plot_dimensions, plot_histology, plot_
 from gpssl.plots._figures import COLORS, ColorScale, new_figure
 from gpssl.plots._spots import UNLABELED_COLOR, class_colors
 from gpssl.spatial import image_features
-from gpssl.spatial._modalities import spacing
+from gpssl.spatial._fields import spacing
 from pictures import legend_texts
 
 Array = NDArray[np.float64]

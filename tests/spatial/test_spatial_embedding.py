@@ -19,7 +19,7 @@ from experiments.simulation import CellSimulator, fit_cells, simulate, simulate_
 from gpssl import GPSSL
 from gpssl.spatial import composition, embed, pure_spots, representation, spatial_blocks
 from gpssl.spatial._embedding import _models_of
-from gpssl.spatial._modalities import gather
+from gpssl.spatial._fields import gather
 
 LAST_DIGITS = 1e-6
 

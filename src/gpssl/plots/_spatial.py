@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spatial._fields import need, quoted
-from ..spatial._modalities import spacing
+from ..spatial._fields import need, quoted, spacing
 from ._figures import MAX_DIMENSIONS, ColorScale, choose_dimensions, dimension_name, new_figure
 from ._spots import (
     AXIS_NAMES,

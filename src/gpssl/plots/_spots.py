@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data._labels import UNLABELED_WORDS
-from ..spatial._fields import check_anndata, column, need, quoted
+from ..spatial._fields import check_anndata, column, need, quoted, spacing
 from ..spatial._images import Picture, picture_of
-from ..spatial._modalities import spacing
 from ._figures import COLORS, ColorScale, new_figure
 
 if TYPE_CHECKING:

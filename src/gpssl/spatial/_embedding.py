@@ -16,8 +16,7 @@ from .._runtime.defaults import N_COMPONENTS_OF_TISSUE, RESIDUAL_TOLERANCE
 from .._validation import check_number
 from ..estimator import GPSSL
 from ._expression import N_COMPS, N_TOP_GENES, expression_scores
-from ._fields import make_writable, quoted
-from ._modalities import COMBINATIONS, Combine, Modalities, gather
+from ._fields import COMBINATIONS, Combine, Modalities, gather, make_writable, quoted
 
 Array = NDArray[np.float64]
 

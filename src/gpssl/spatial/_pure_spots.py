@@ -17,8 +17,7 @@ from scipy.special import softmax
 from .._runtime.threads import one_blas_thread
 from .._validation import check_number
 from ._expression import expression_scores, fix_signs, log_expression
-from ._fields import make_writable, need, quoted
-from ._modalities import standardized
+from ._fields import make_writable, need, quoted, standardized
 
 Array = NDArray[np.float64]
 
