@@ -12,8 +12,8 @@ from .._runtime.lazy import lazy_names, names_for_type_checkers
 if TYPE_CHECKING:  # at run time a name is imported when it is first used: pictures of tables do not need `gpssl.spatial`
     from ._diagnostics import plot_pairs, plot_reliability, plot_residuals, plot_risk_coverage, plot_spectrum
     from ._plane import Grid, plot_maps, plot_probabilities, plot_representation, plot_uncertainty
-    from ._spatial import plot_composition, plot_dimensions, plot_histology, plot_labels, plot_types
-    from ._spots import plot_spots
+    from ._spatial import plot_composition, plot_dimensions, plot_labels, plot_types
+    from ._spots import plot_histology, plot_spots
 
 __all__ = [
     "Grid",

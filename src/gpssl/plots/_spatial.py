@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spatial._fields import need, quoted, spacing
+from ..spatial._fields import need, quoted
 from ._figures import MAX_DIMENSIONS, ColorScale, choose_dimensions, dimension_name, new_figure
 from ._spots import (
     AXIS_NAMES,
@@ -16,7 +16,6 @@ from ._spots import (
     TISSUE,
     TITLE_HEIGHT,
     Classes,
-    add_circles,
     add_key,
     dominant_types,
     draw_spots,
@@ -24,9 +23,7 @@ from ._spots import (
     height_over_width,
     key_width,
     labels_of,
-    new_panel,
     places_of,
-    prepare,
 )
 
 if TYPE_CHECKING:
@@ -189,41 +186,6 @@ def plot_labels(adata: Any, label_key: str, *, bases: Sequence[str] = BASES) -> 
     add_key(axes[0, 0], classes)
     axes[0, 0].set_title(label_key)
     return axes
-
-
-def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None = None, outline: str | None = "black") -> Axes:
-    """Draw the histology image, with the spots outlined.
-
-    Parameters
-    ----------
-    adata
-        With an image in `uns["spatial"]`.
-    ax
-        Where to draw, by default in a new figure.
-    library_id
-        Which image, if there are several.
-    outline
-        The color of the outlines, None for the image alone.
-
-    Returns
-    -------
-    ax
-    """
-    picture = find_picture(adata, library_id)
-    if picture is None:
-        names = quoted(adata.uns.get(TISSUE, {}))
-        raise ValueError(
-            f'There is no single image: uns["spatial"] has {names}. Readers put it there with its scale factor, such as '
-            "tissue_hires_scalef; of several, name one with library_id=..."
-        )
-    places = places_of(adata, TISSUE)
-    left, right, bottom, top = picture.extent
-    ax = new_panel(np.array([[left, top], [right, bottom]]), 0.0) if ax is None else ax
-    prepare(ax, places, spacing(places), TISSUE, picture)
-    ax.set(xlim=(left, right), ylim=(bottom, top))
-    if outline is not None:
-        add_circles(ax, places, 0.7 * spacing(places), {"facecolor": "none", "edgecolor": outline, "linewidth": 0.5})
-    return ax
 
 
 def _draw(adata: Any, values: Classes | Array, basis: str, ax: Axes, scale: ColorScale | None) -> None:

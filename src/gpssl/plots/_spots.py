@@ -1,4 +1,4 @@
-"""Draw spots in one panel: circles on the image, and beside it what their colors stand for."""
+"""Draw spots and histology in one panel: circles on the image, and beside it what their colors stand for."""
 
 from __future__ import annotations
 
@@ -91,6 +91,41 @@ def plot_spots(
     draw_spots(adata, values, basis=basis, ax=ax, picture=find_picture(adata, library_id) if image else None, size=size, scale=scale)
     ax.set_title(color if title is None and isinstance(color, str) else title or "")
     add_key(ax, values)
+    return ax
+
+
+def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None = None, outline: str | None = "black") -> Axes:
+    """Draw the histology image, with the spots outlined.
+
+    Parameters
+    ----------
+    adata
+        With an image in `uns["spatial"]`.
+    ax
+        Where to draw, by default in a new figure.
+    library_id
+        Which image, if there are several.
+    outline
+        The color of the outlines, None for the image alone.
+
+    Returns
+    -------
+    ax
+    """
+    picture = find_picture(adata, library_id)
+    if picture is None:
+        names = quoted(adata.uns.get(TISSUE, {}))
+        raise ValueError(
+            f'There is no single image: uns["spatial"] has {names}. Readers put it there with its scale factor, such as '
+            "tissue_hires_scalef; of several, name one with library_id=..."
+        )
+    places = places_of(adata, TISSUE)
+    left, right, bottom, top = picture.extent
+    ax = new_panel(np.array([[left, top], [right, bottom]]), 0.0) if ax is None else ax
+    prepare(ax, places, spacing(places), TISSUE, picture)
+    ax.set(xlim=(left, right), ylim=(bottom, top))
+    if outline is not None:
+        add_circles(ax, places, 0.7 * spacing(places), {"facecolor": "none", "edgecolor": outline, "linewidth": 0.5})
     return ax
 
 
