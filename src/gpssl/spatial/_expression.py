@@ -220,8 +220,8 @@ def _genes(
         codes, n_slices = slice_codes(adata, batch_key)
         progress = Progress("variable genes", rows.n_rows, enabled=verbose, unit="spots")
         by_slice = partial(_gene_moments, scale=scale, n_slices=n_slices)
-        moments = rows.weighted((1 + codes).astype(np.float64)).reduce(by_slice, _add, progress=progress)
-        return highly_variable([GeneMoments(*sums) for sums in zip(*moments, strict=True)], n_top_genes)
+        n_spots, total, squared = rows.weighted((1 + codes).astype(np.float64)).reduce(by_slice, _add, progress=progress)
+        return _highly_variable(n_spots, total, squared, n_top_genes)
     named = f'var["{mask_var}"]' if isinstance(mask_var, str) else "mask_var"
     mask = np.asarray(column(adata.var, mask_var, "mask_var", "var") if isinstance(mask_var, str) else mask_var)
     if mask.dtype != bool or mask.shape != (adata.n_vars,):
@@ -232,41 +232,30 @@ def _genes(
 
 
 def _gene_moments(part: Part, *, scale: Scale, n_slices: int) -> tuple[Array, Array, Array]:
-    """Return spots, sums and sums of squares of normalized counts in each slice. The weights of the part number the slices from 1."""
+    """Return spots [slices], sums and sums of squares [slices, genes] of normalized counts. The part's weights number slices from 1."""
     values, codes = scale.normalize(part.rows), part.weight.astype(np.intp) - 1
     member = np.eye(n_slices)[codes].T
     return member.sum(axis=1), member @ values, member @ values**2
 
 
-class GeneMoments(NamedTuple):
-    """Sums of normalized counts over the spots of one slice."""
-
-    n_spots: float
-    total: Array
-    """[genes]"""
-    squared: Array
-    """[genes]"""
-
-
-def highly_variable(slices: Sequence[GeneMoments], n_top_genes: int) -> NDArray[np.bool_]:
+def _highly_variable(n_spots: Array, total: Array, squared: Array, n_top_genes: int) -> NDArray[np.bool_]:
     """Choose the genes of the highest normalized dispersion; for several slices, those that are among them in most slices. [genes]"""
-    if len(slices) == 1:
-        return _top(normalized_dispersions(slices[0]), n_top_genes)
-    dispersions = np.stack([_among_expressed(moments) for moments in slices])
+    if len(n_spots) == 1:
+        return _top(_normalized_dispersions(n_spots[0], total[0], squared[0]), n_top_genes)
+    dispersions = np.full_like(total, np.nan)
+    for k, expressed in enumerate(total > 0):  # genes that this slice lacks should not widen its bins
+        dispersions[k, expressed] = _normalized_dispersions(n_spots[k], total[k, expressed], squared[k, expressed])
     n_slices = np.sum([_top(values, n_top_genes) for values in dispersions], axis=0)
     mean = np.nan_to_num(dispersions, nan=0.0).mean(axis=0)
-    chosen = np.lexsort((-mean, -n_slices))[:n_top_genes]
-    mask = np.zeros(dispersions.shape[1], dtype=bool)
-    mask[chosen] = True
-    return mask
+    return np.isin(np.arange(len(mean)), np.lexsort((-mean, -n_slices))[:n_top_genes])
 
 
-def normalized_dispersions(moments: GeneMoments) -> Array:
+def _normalized_dispersions(n_spots: float, total: Array, squared: Array) -> Array:
     """Return log(variance / mean), standardized among genes of a similar log(1 + mean); NaN for genes without counts. [genes]"""
     pandas = need("pandas")
-    mean = moments.total / moments.n_spots
+    mean = total / n_spots
     # A slice of one spot has no variance and does not count.
-    variance = (moments.squared / moments.n_spots - mean**2) * moments.n_spots / max(moments.n_spots - 1, 1)
+    variance = (squared / n_spots - mean**2) * n_spots / max(n_spots - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         dispersion = np.log(np.where(variance > 0, variance, np.nan) / np.where(mean > 0, mean, 1e-12))
     table = pandas.DataFrame({"dispersion": dispersion, "bin": pandas.cut(np.log1p(mean), bins=N_BINS)})
@@ -274,14 +263,6 @@ def normalized_dispersions(moments: GeneMoments) -> Array:
     center, spread = in_bin.transform("mean").to_numpy(), in_bin.transform("std").to_numpy()
     alone = np.isnan(spread)  # a gene that is alone in its bin is compared with itself
     return (dispersion - np.where(alone, 0.0, center)) / np.where(alone, center, spread)
-
-
-def _among_expressed(moments: GeneMoments) -> Array:
-    """Return normalized dispersions of the genes that this slice has: those of other slices should not widen the bins. [genes]"""
-    dispersions = np.full(len(moments.total), np.nan)
-    expressed = moments.total > 0
-    dispersions[expressed] = normalized_dispersions(GeneMoments(moments.n_spots, moments.total[expressed], moments.squared[expressed]))
-    return dispersions
 
 
 def _top(values: Array, count: int) -> NDArray[np.bool_]:
