@@ -180,7 +180,9 @@ def read_counts(path: Path) -> Any:
     matrix = first_file([path], [MATRIX]) if path.is_dir() else path
     if matrix is None:
         raise FileNotFoundError(f"{path} has no {MATRIX}, compressed or not.")
-    adata = _read_h5(matrix) if matrix.suffix == ".h5" else _read_mtx(matrix)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Variable names are not unique")  # genes that share a symbol are numbered below
+        adata = _read_h5(matrix) if matrix.suffix == ".h5" else _read_mtx(matrix)
     adata.X = scipy.sparse.csr_matrix(adata.X, dtype=np.float32)
     adata.var_names_make_unique()
     return adata
@@ -188,11 +190,10 @@ def read_counts(path: Path) -> Any:
 
 def _read_h5(path: Path) -> Any:
     scanpy = need("scanpy")
-    with _ignore_shared_symbols():
-        try:
-            return scanpy.read_10x_h5(path)
-        except Exception as error:  # scanpy raises errors of many classes
-            raise ValueError(f"{path} cannot be read as counts of 10x Genomics' format ({error}). Restore the file.") from error
+    try:
+        return scanpy.read_10x_h5(path)
+    except Exception as error:  # scanpy raises errors of many classes
+        raise ValueError(f"{path} cannot be read as counts of 10x Genomics' format ({error}). Restore the file.") from error
 
 
 def _read_mtx(path: Path) -> Any:
@@ -214,8 +215,7 @@ def _read_mtx(path: Path) -> Any:
     pandas = need("pandas")
     symbols = pandas.Index(genes[min(1, genes.shape[1] - 1)].to_numpy(), name=None)
     var = pandas.DataFrame({"gene_ids": genes[0].to_numpy()}, index=symbols)
-    with _ignore_shared_symbols():
-        return need("anndata").AnnData(counts, obs=pandas.DataFrame(index=barcodes.to_numpy()), var=var)
+    return need("anndata").AnnData(counts, obs=pandas.DataFrame(index=barcodes.to_numpy()), var=var)
 
 
 def _read_names(beside: Path, names: list[str]) -> Any:
@@ -226,14 +226,6 @@ def _read_names(beside: Path, names: list[str]) -> Any:
     with readable(path, "a list of names"):
         # A gene may be called NA.
         return need("pandas").read_csv(path, sep="\t", header=None, dtype=str, keep_default_na=False)
-
-
-@contextmanager
-def _ignore_shared_symbols() -> Iterator[None]:
-    """Ignore the warning that several genes share a symbol: `read_counts` numbers them."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Variable names are not unique")
-        yield
 
 
 def existing_folder(folder: str | Path) -> Path:
