@@ -80,10 +80,6 @@ def plot_spots(
         The colors of numbers, by default from the smallest to the largest.
     library_id
         Which image of `uns["spatial"]`; by default the only one, and none if there are several.
-
-    Returns
-    -------
-    ax
     """
     values = values_of(adata, color)
     if ax is None:
@@ -107,10 +103,6 @@ def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None
         Which image, if there are several.
     outline
         The color of the outlines, None for the image alone.
-
-    Returns
-    -------
-    ax
     """
     picture = find_picture(adata, library_id)
     if picture is None:
