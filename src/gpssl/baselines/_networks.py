@@ -332,11 +332,7 @@ def _fit_together(estimators: Sequence[Any], X: Any) -> None:
         seed = common if estimator.random_state is None else seed_from(estimator.random_state)
         alone = sorted(set(estimator.get_params()) - estimator.batched - {"random_state", "verbose"})
         groups.setdefault((seed, *(getattr(estimator, name) for name in alone)), []).append(estimator)
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f'{type(estimators[0]).__name__} needs PyTorch: pip install "gpssl[nn]".') from error
-    with torch_on_one_thread():
+    with torch_on_one_thread(type(estimators[0]).__name__):
         for (seed, *_), group in groups.items():
             _train(group, StandardizedRows.standardize(table), seed)
 

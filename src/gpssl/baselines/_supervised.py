@@ -13,12 +13,12 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._validation import seed_from, unchanged_on_failure
 from ..data._arrays import in_double_precision
-from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, find_targets, labeled_rows
+from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, find_targets
+from ..evaluation._scores import score_labeled_rows
 from ..kernels._protocol import takes_missing_cells
 from ._kernel_pca import KernelEstimator
 
@@ -105,10 +105,7 @@ class SupervisedGPClassifier(ClassifierMixin, KernelEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy at the rows that have a label."""
-        check_consistent_length(X, y, sample_weight)
-        labels = labeled_rows(y)
-        weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
-        return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
+        return score_labeled_rows(self, X, y, sample_weight)
 
 
 class SupervisedGPRegressor(RegressorMixin, KernelEstimator):
@@ -183,10 +180,7 @@ class SupervisedGPRegressor(RegressorMixin, KernelEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² at the rows that have a target."""
-        check_consistent_length(X, y, sample_weight)
-        targets = find_targets(y)
-        weight = None if sample_weight is None else np.asarray(sample_weight)[targets.rows]
-        return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
+        return score_labeled_rows(self, X, y, sample_weight)
 
 
 def _labeled_rows_and_kernel(estimator: KernelEstimator, X: Any, y: Any, labels: KnownLabels) -> tuple[NDArray[Any], int]:

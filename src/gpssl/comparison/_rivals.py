@@ -26,8 +26,7 @@ from ..baselines._scarf import SCARF
 from ..baselines._simvae import SimVAE
 from ..baselines._supervised import SupervisedGPClassifier, SupervisedGPRegressor
 from ..baselines._vicreg import VICReg
-from ..downstream._classifier import MarginalizedClassifier
-from ..downstream._regressor import MarginalizedRegressor
+from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
 from ..estimator import GPSSL
 from ..kernels._protocol import DataDependentKernel
 from ..kernels.vectors import NeighborRBF

@@ -30,9 +30,9 @@ from ..evaluation._calibration import log_density, log_loss
 from ..inference import inference_method
 from ..inference._variational import Variational
 from ..kernels.vectors import NeighborRBF
-from ._classifier import MarginalizedClassifier
 from ._distributions import ClassDistribution, NumberDistribution, Uncertainty
 from ._marginal import Marginalized, SharedParams, as_indexable, seeded
+from ._predictors import MarginalizedClassifier
 
 Array = NDArray[np.float64]
 Candidate = dict[str, Any]

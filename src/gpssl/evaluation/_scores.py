@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata, wilcoxon
 from scipy.stats import t as student_t
-from sklearn.metrics import roc_auc_score
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+from sklearn.utils.validation import check_consistent_length
 
+from ..data._labels import find_targets, labeled_rows
 from ._calibration import (
     INTERVAL,
     distribution_at,
@@ -71,6 +74,14 @@ def score_regression(y: Array, model: Any, rows: Any) -> dict[str, float]:
         "NLL": negative_log_likelihood(y, mean, std),
         "coverage": float((np.abs(distribution_at(y, mean, std) - 0.5) <= INTERVAL / 2).mean()),
     }
+
+
+def score_labeled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """Return the accuracy or R² of a model at the rows that have a label, for its `score`."""
+    check_consistent_length(X, y, sample_weight)
+    labels, score = (labeled_rows(y), accuracy_score) if is_classifier(model) else (find_targets(y), r2_score)
+    weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
+    return float(score(labels.values, model.predict(X)[labels.rows], sample_weight=weight))
 
 
 class Estimate(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..downstream._classifier import MarginalizedClassifier
+from ..downstream._predictors import MarginalizedClassifier
 from ..evaluation._calibration import ReliabilityCurve
 from ..evaluation._selective import RiskCoverageCurve
 from ._figures import GRAY, RowGroup, add_legend, axes_or_new, check_some, frame, group_by_class, style_of
