@@ -42,7 +42,7 @@ ORDER = [
 
 
 IMPORT_WHEN_USED = (
-    *("_perceptron", "_networks", "_vicreg", "_scarf", "_simvae"),  # PyTorch
+    *("_perceptron", "_networks", "_joint_embedding", "_simvae"),  # PyTorch
     "adapters",  # PyTorch and GPyTorch
     *("_dask", "_errors", "_table_files", "_checked_rows"),  # Dask, pyarrow, pandas
     *("graphs", "_stored_kernels", "datasets"),  # pandas, NetworkX

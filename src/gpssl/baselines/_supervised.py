@@ -20,7 +20,7 @@ from ..data._arrays import in_double_precision
 from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, find_targets
 from ..evaluation._scores import score_labeled_rows
 from ..kernels._protocol import takes_missing_cells
-from ._kernel_pca import KernelEstimator
+from ._kernel_methods import KernelEstimator
 
 Array = NDArray[np.float64]
 
@@ -130,10 +130,8 @@ class SupervisedGPRegressor(RegressorMixin, KernelEstimator):
         The concrete kernel, without σ² and ν².
     model_
         scikit-learn's fitted `GaussianProcessRegressor`.
-    n_labeled_
-        Rows that trained it.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+    n_labeled_, n_features_in_, feature_names_in_
+        As in `SupervisedGPClassifier`.
 
     Examples
     --------
