@@ -183,8 +183,7 @@ class VICReg(NetworkTransformer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("hidden_units", "expander_units"):
-            check_number(name, getattr(self, name), Integral, at_least=1)
+        check_number("expander_units", self.expander_units, Integral, at_least=1)
         check_number("warmup_iterations", self.warmup_iterations, Integral, at_least=0)
         check_number("warmup_rate", self.warmup_rate, Real, above=0)
         for name in ("noise", "invariance_weight", "variance_weight", "covariance_weight"):
@@ -288,8 +287,7 @@ class SCARF(NetworkTransformer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("hidden_units", "projection_units"):
-            check_number(name, getattr(self, name), Integral, at_least=1)
+        check_number("projection_units", self.projection_units, Integral, at_least=1)
         check_number("similarity_temperature", self.similarity_temperature, Real, above=0)
         check_number("corruption", self.corruption, Real, above=0, otherwise="and at most 1")
         if self.corruption > 1:

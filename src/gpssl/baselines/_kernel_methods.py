@@ -182,7 +182,9 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GPPrior:  # noqa: ARG002  (y is scikit-learn's)
         """Take kernel and inducing points from the rows, and nothing else. Weight 2 is the row twice."""
-        self._check_parameters()
+        check_number("n_components", self.n_components, Integral, at_least=1)
+        check_number("max_inducing", self.max_inducing, Integral, at_least=1)
+        check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)
         with unchanged_on_failure(self):
             rows = self._check_rows(X, reset=True, min_rows=2)
             weight = check_weights(sample_weight, len(rows))
@@ -241,8 +243,3 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         rows = self._check_rows(X, reset=False)
         warn_outside_training(self, X)
         return rows
-
-    def _check_parameters(self) -> None:
-        check_number("n_components", self.n_components, Integral, at_least=1)
-        check_number("max_inducing", self.max_inducing, Integral, at_least=1)
-        check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)

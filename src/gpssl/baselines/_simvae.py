@@ -136,7 +136,6 @@ class SimVAE(NetworkTransformer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("hidden_units", self.hidden_units, Integral, at_least=1)
         check_number("n_views", self.n_views, Integral, at_least=2)
         check_number("noise", self.noise, Real, at_least=0)
         for name in ("view_scale", "reconstruction_scale"):
