@@ -105,18 +105,14 @@ class LogisticHeads:
         return self._in_blocks(Z, reduced, len(self.classes) * self.samples_per_draw)
 
     def _samples(self, draw: int, X: Array) -> Array:
-        """Return softmax(W x) at weights sampled from one draw's q. [samples, n, K]"""
+        """Return softmax(W x) at weights sampled from one draw's q, by Sobol points. [samples, n, K]"""
         mean = self.posterior.mean[draw]
         factor = np.linalg.cholesky(self.posterior.covariance[draw])
-        weights = mean + (self._normal(draw, mean.size) @ factor.T).reshape(-1, *mean.shape)
+        points = _sobol(mean.size, self.samples_per_draw, self.seed)
+        shift = np.random.default_rng([self.seed, draw]).random(mean.size)  # another for each draw, so that errors average out
+        normal = ndtri(np.clip((points + shift) % 1, 1e-12, 1 - 1e-12))
+        weights = mean + (normal @ factor.T).reshape(-1, *mean.shape)
         return softmax(X @ (self.contrasts @ weights).swapaxes(1, 2), axis=2)
-
-    def _normal(self, draw: int, dimension: int) -> Array:
-        """Return standard normals from Sobol points, shifted for each draw so that errors average out. [samples, dimension]"""
-        points = _sobol(dimension, self.samples_per_draw, self.seed)
-        shift = np.random.default_rng([self.seed, draw]).random(dimension)
-        inside = np.clip((points + shift) % 1, 1e-12, 1 - 1e-12)
-        return ndtri(inside)
 
 
 @lru_cache(maxsize=4)
