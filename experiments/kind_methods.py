@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from gpssl.baselines._kernel_pca import KernelEstimator
+from gpssl.baselines._kernel_methods import KernelEstimator
 from gpssl.comparison import FULL, MEAN, PRIOR
 from gpssl.kernels import (
     CategoryKernel,

@@ -42,7 +42,7 @@ ORDER = [
 
 
 IMPORT_WHEN_USED = (
-    *("_perceptron", "_networks", "_vicreg", "_scarf", "_simvae"),  # PyTorch
+    *("_perceptron", "_networks", "_joint_embedding", "_simvae"),  # PyTorch
     "adapters",  # PyTorch and GPyTorch
     *("_dask", "_errors", "_table_files", "_checked_rows"),  # Dask, pyarrow, pandas
     *("graphs", "_stored_kernels", "datasets"),  # pandas, NetworkX
@@ -242,7 +242,6 @@ SHORT_FILES = {
     "_runtime/atomic.py": "tables, models and checkpoints are written with it",
     "_runtime/lazy.py": "all packages that import nothing at once begin with it",
     "_runtime/defaults.py": "estimators, functions and commands share these values",
-    "evaluation/_scores.py": "comparison and the experiments score alike",
     "workflows/_choices.py": "commands show the choices in their help, for which nothing heavy may be imported",
 }
 """Files that are shorter, and why each is a file of its own."""

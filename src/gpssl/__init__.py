@@ -26,8 +26,8 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from . import workflows as workflows
     from .comparison._compare import compare as compare
     from .core._moments import Moments as Moments
-    from .downstream._classifier import MarginalizedClassifier as MarginalizedClassifier
-    from .downstream._regressor import MarginalizedRegressor as MarginalizedRegressor
+    from .downstream._predictors import MarginalizedClassifier as MarginalizedClassifier
+    from .downstream._predictors import MarginalizedRegressor as MarginalizedRegressor
     from .downstream._search import RepresentationSearch as RepresentationSearch
     from .estimator import GPSSL as GPSSL
     from .io._model_files import load as load
@@ -59,8 +59,8 @@ __all__ = [
 
 _HOMES = {
     "GPSSL": "estimator",
-    "MarginalizedClassifier": "downstream._classifier",
-    "MarginalizedRegressor": "downstream._regressor",
+    "MarginalizedClassifier": "downstream._predictors",
+    "MarginalizedRegressor": "downstream._predictors",
     "Moments": "core._moments",
     "RepresentationSearch": "downstream._search",
     "compare": "comparison._compare",

@@ -11,10 +11,9 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
+from gpssl.baselines._joint_embedding import EPSILON, corrupt, covariance_loss, infonce_loss, invariance_loss, total_loss, variance_loss
 from gpssl.baselines._networks import Block, NetworkEncoder, Networks, Shape, StandardizedRows, batches
-from gpssl.baselines._scarf import corrupt, infonce_loss
 from gpssl.baselines._simvae import expected_log_prior
-from gpssl.baselines._vicreg import EPSILON, covariance_loss, invariance_loss, total_loss, variance_loss
 
 Array = NDArray[np.float64]
 

@@ -19,9 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpssl import MarginalizedClassifier
-from gpssl.baselines._scarf import SCARF
+from gpssl.baselines._joint_embedding import SCARF, VICReg
 from gpssl.baselines._simvae import SimVAE
-from gpssl.baselines._vicreg import VICReg
 from representations import run_checks
 
 Array = NDArray[np.float64]

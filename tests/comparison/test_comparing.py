@@ -17,7 +17,7 @@ from gpssl.comparison._compare import Comparison, Difference, compare, differenc
 from gpssl.comparison._rivals import COLUMNS, MEAN, PRIOR, RIVALS, Candidate, Contest, numbers_from
 from gpssl.comparison._splits import choose_or_default, divide, rows_to_compare_on
 from gpssl.evaluation._held_out import Labeled
-from gpssl.evaluation._statistics import Estimate, corrected_p_value, holm
+from gpssl.evaluation._scores import Estimate, corrected_p_value, holm
 from gpssl.workflows._choices import FULL
 from gpssl.workflows._subject import Subject, open_subject
 from gpssl.workflows._table_subject import TableSubject

@@ -8,7 +8,7 @@ import pytest
 
 from gpssl.comparison._recommendation import Basis, recommend
 from gpssl.comparison._rivals import COLUMNS, MEAN, PRIOR, RIVALS
-from gpssl.evaluation._statistics import HIGHER_IS_BETTER, Estimate
+from gpssl.evaluation._scores import HIGHER_IS_BETTER, Estimate
 from gpssl.workflows._choices import FULL, Alike
 
 OTHERS = [name for name in RIVALS if name != FULL]

@@ -22,8 +22,7 @@ import gpssl.downstream
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
 from gpssl.core._moments import moments_of_rows
 from gpssl.downstream import BayesianLogisticRegression, RepresentationSearch
-from gpssl.downstream._search import deal_folds
-from gpssl.downstream._trials import Trials
+from gpssl.downstream._search import Trials, deal_folds
 from gpssl.evaluation._calibration import log_density
 from gpssl.inference import Variational
 from gpssl.kernels import NeighborRBF
@@ -279,7 +278,7 @@ def test_a_candidate_that_fails_in_full_does_not_win(flowers: tuple[Array, NDArr
     score = Trials._score_one
 
     def fails_for_the_winner(self: Trials, candidate: Any, *, precise: bool) -> list[float]:
-        if precise and candidate.other_params["temperature"] == winner:
+        if precise and candidate["temperature"] == winner:
             raise ValueError("no")
         return score(self, candidate, precise=precise)
 

@@ -8,8 +8,15 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
-from gpssl.evaluation._expectation import RiskLimit, certain_threshold, expect_classes, threshold_on_average
-from gpssl.evaluation._held_out import HeldOutClasses, Labeled, hold_out_classes
+from gpssl.evaluation._held_out import (
+    HeldOutClasses,
+    Labeled,
+    RiskLimit,
+    certain_threshold,
+    expect_classes,
+    hold_out_classes,
+    threshold_on_average,
+)
 from gpssl.evaluation._selective import risk_coverage_curve
 
 Array = NDArray[np.float64]

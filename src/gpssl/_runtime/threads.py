@@ -107,7 +107,7 @@ class InOrder(Generic[Item, Result]):
             self._executor.shutdown(cancel_futures=True)
 
 
-def map_on_threads(function: Callable[[slice], Result], blocks: Sequence[slice]) -> list[Result]:
+def map_on_threads(function: Callable[[Item], Result], blocks: Sequence[Item]) -> list[Result]:
     """Apply `function` to each block, on as many threads as BLAS would use, with BLAS limited to one thread in each.
 
     The result does not depend on the number of threads: each block is computed by one thread from start to end.

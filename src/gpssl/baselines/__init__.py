@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy_names, names_for_type_checkers
 
 if TYPE_CHECKING:
-    from ._gp_prior import GPPrior
-    from ._kernel_pca import KernelPCA
-    from ._scarf import SCARF
+    from ._joint_embedding import SCARF, VICReg
+    from ._kernel_methods import GPPrior, KernelPCA
     from ._simvae import SimVAE
     from ._supervised import SupervisedGPClassifier, SupervisedGPRegressor
-    from ._vicreg import VICReg
 
 __all__ = ["SCARF", "GPPrior", "KernelPCA", "SimVAE", "SupervisedGPClassifier", "SupervisedGPRegressor", "VICReg"]
 

@@ -238,6 +238,7 @@ class NetworkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     """Whether the loss sees the common scale of the outputs; where it does not, their average variance is set to one."""
 
     n_components: int
+    hidden_units: int
     learning_rate: float
     max_iterations: int
     batch_size: int
@@ -274,7 +275,7 @@ class NetworkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self.n_components_
 
     def _check_parameters(self) -> None:
-        for name in ("n_components", "max_iterations"):
+        for name in ("n_components", "hidden_units", "max_iterations"):
             check_number(name, getattr(self, name), Integral, at_least=1)
         check_number("batch_size", self.batch_size, Integral, at_least=2)
         check_number("learning_rate", self.learning_rate, Real, above=0)
@@ -332,11 +333,7 @@ def _fit_together(estimators: Sequence[Any], X: Any) -> None:
         seed = common if estimator.random_state is None else seed_from(estimator.random_state)
         alone = sorted(set(estimator.get_params()) - estimator.batched - {"random_state", "verbose"})
         groups.setdefault((seed, *(getattr(estimator, name) for name in alone)), []).append(estimator)
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f'{type(estimators[0]).__name__} needs PyTorch: pip install "gpssl[nn]".') from error
-    with torch_on_one_thread():
+    with torch_on_one_thread(type(estimators[0]).__name__):
         for (seed, *_), group in groups.items():
             _train(group, StandardizedRows.standardize(table), seed)
 

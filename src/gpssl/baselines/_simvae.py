@@ -75,23 +75,15 @@ class SimVAE(NetworkTransformer):
         σ, how far the latent variables of views are from their center.
     reconstruction_scale
         β. Where it is large, nothing needs to be known of the row, and the representation collapses to the prior.
-    learning_rate, max_iterations
-        Size of Adam's steps, and their number.
-    batch_size
-        Rows in a step; all rows where there are no more than this.
-    random_state
-        Seed of the initial weights, the noise and the batches.
-    verbose
-        Whether to report progress.
+    learning_rate, max_iterations, batch_size, random_state, verbose
+        As in `VICReg`.
 
     Attributes
     ----------
-    encoder_
-        What was learned: arrays, and the function they stand for. It does not need PyTorch.
     loss_
         The negative bound in the last step.
-    n_components_, n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+    encoder_, n_components_, n_features_in_, feature_names_in_
+        As in `VICReg`.
     """
 
     batched: ClassVar = frozenset({"noise", "view_scale", "reconstruction_scale", "learning_rate"})
@@ -144,7 +136,6 @@ class SimVAE(NetworkTransformer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("hidden_units", self.hidden_units, Integral, at_least=1)
         check_number("n_views", self.n_views, Integral, at_least=2)
         check_number("noise", self.noise, Real, at_least=0)
         for name in ("view_scale", "reconstruction_scale"):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,14 +11,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._validation import seed_from, unchanged_on_failure
 from ..data._arrays import in_double_precision
-from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, find_targets, labeled_rows
+from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, find_targets
+from ..evaluation._scores import score_labeled_rows
 from ..kernels._protocol import takes_missing_cells
-from ._kernel_pca import KernelEstimator
+from ._kernel_methods import KernelEstimator
 
 Array = NDArray[np.float64]
 
@@ -86,11 +84,7 @@ class SupervisedGPClassifier(ClassifierMixin, KernelEstimator):
             labels = find_class_labels(y)
             self.classes_ = np.unique(labels.values)
             check_at_least_two(self.classes_)
-            rows, seed = _labeled_rows_and_kernel(self, X, y, labels)
-            self.model_ = GaussianProcessClassifier(_scaled(self.kernel_), random_state=seed)
-            with _bounds_are_answers():
-                self.model_.fit(rows, labels.values)
-            self.n_labeled_ = len(labels.rows)
+            _fit(self, GaussianProcessClassifier(), X, y, labels)
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -105,10 +99,7 @@ class SupervisedGPClassifier(ClassifierMixin, KernelEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy at the rows that have a label."""
-        check_consistent_length(X, y, sample_weight)
-        labels = labeled_rows(y)
-        weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
-        return float(accuracy_score(labels.values, self.predict(X)[labels.rows], sample_weight=weight))
+        return score_labeled_rows(self, X, y, sample_weight)
 
 
 class SupervisedGPRegressor(RegressorMixin, KernelEstimator):
@@ -133,10 +124,8 @@ class SupervisedGPRegressor(RegressorMixin, KernelEstimator):
         The concrete kernel, without σ² and ν².
     model_
         scikit-learn's fitted `GaussianProcessRegressor`.
-    n_labeled_
-        Rows that trained it.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+    n_labeled_, n_features_in_, feature_names_in_
+        As in `SupervisedGPClassifier`.
 
     Examples
     --------
@@ -157,13 +146,8 @@ class SupervisedGPRegressor(RegressorMixin, KernelEstimator):
     def fit(self, X: Any, y: Any) -> SupervisedGPRegressor:
         """Take the lengthscale from all rows, and learn the rest from those with a target."""
         with unchanged_on_failure(self):
-            targets = find_targets(y)
-            rows, seed = _labeled_rows_and_kernel(self, X, y, targets)
-            kernel = _scaled(self.kernel_) + WhiteKernel(0.1, NOISE_BOUNDS)
-            self.model_ = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=seed)
-            with _bounds_are_answers():
-                self.model_.fit(rows, targets.values)
-            self.n_labeled_ = len(targets.rows)
+            model = GaussianProcessRegressor(normalize_y=True, n_restarts_optimizer=RESTARTS)
+            _fit(self, model, X, y, find_targets(y), noise=WhiteKernel(0.1, NOISE_BOUNDS))
         return self
 
     def predict_draws(self, X: Any) -> tuple[Array, Array]:
@@ -183,19 +167,24 @@ class SupervisedGPRegressor(RegressorMixin, KernelEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² at the rows that have a target."""
-        check_consistent_length(X, y, sample_weight)
-        targets = find_targets(y)
-        weight = None if sample_weight is None else np.asarray(sample_weight)[targets.rows]
-        return float(r2_score(targets.values, self.predict(X)[targets.rows], sample_weight=weight))
+        return score_labeled_rows(self, X, y, sample_weight)
 
 
-def _labeled_rows_and_kernel(estimator: KernelEstimator, X: Any, y: Any, labels: KnownLabels) -> tuple[NDArray[Any], int]:
-    """Resolve the kernel on all rows; return the labeled ones and the seed."""
+def _fit(estimator: Any, model: Any, X: Any, y: Any, labels: KnownLabels, noise: Kernel | None = None) -> None:
+    """Resolve the kernel k on all rows, and fit the model to the labeled ones with σ² k plus noise, in which k is fixed."""
     rows = in_double_precision(estimator._check_rows(X, reset=True))
     check_consistent_length(rows, y)
     seed = seed_from(estimator.random_state)
     estimator.kernel_ = estimator._resolve_kernel(X, rows, np.ones(len(rows)), seed)
-    return _opaque(rows[labels.rows], estimator.kernel_), seed
+    kernel = ConstantKernel(1.0, VARIANCE_BOUNDS) * FixedKernel(clone(estimator.kernel_))
+    estimator.model_ = model.set_params(kernel=kernel if noise is None else kernel + noise, random_state=seed)
+    with warnings.catch_warnings():
+        # Labels that the rows do not explain, or explain completely, have their maximum at a bound: the bounds are part of the model.
+        warnings.filterwarnings("ignore", "The optimal value found for", ConvergenceWarning)
+        # Near such a maximum the likelihood is flat to rounding; of several searches the best is kept.
+        warnings.filterwarnings("ignore", r"lbfgs failed to converge[\s\S]*ABNORMAL", ConvergenceWarning)
+        estimator.model_.fit(_opaque(rows[labels.rows], estimator.kernel_), labels.values)
+    estimator.n_labeled_ = len(labels.rows)
 
 
 def _opaque(rows: NDArray[Any], kernel: Kernel) -> NDArray[Any]:
@@ -212,24 +201,6 @@ class _Row:
 
     def __init__(self, values: NDArray[np.float64]) -> None:
         self.values = values
-
-
-def _scaled(kernel: Kernel) -> Kernel:
-    """Return σ² k, in which σ² is optimized and k is fixed."""
-    return ConstantKernel(1.0, VARIANCE_BOUNDS) * FixedKernel(clone(kernel))
-
-
-@contextmanager
-def _bounds_are_answers() -> Iterator[None]:
-    """Silence scikit-learn's warnings that a parameter lies at its bound, and that a search ended in rounding errors.
-
-    Labels that the rows do not explain, or explain completely, have their maximum at a bound: the bounds are part of the model. Near such a
-    maximum the likelihood is flat to rounding; of several searches the best is kept.
-    """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The optimal value found for", ConvergenceWarning)
-        warnings.filterwarnings("ignore", r"lbfgs failed to converge[\s\S]*ABNORMAL", ConvergenceWarning)
-        yield
 
 
 class FixedKernel(Kernel):

@@ -17,10 +17,16 @@ from .._runtime.defaults import N_DRAWS, RESIDUAL_TOLERANCE
 from .._runtime.progress import Progress
 from .._validation import check_number
 from ..data._labels import Target, TargetKind
-from ..evaluation._expectation import check_labels
-from ..evaluation._held_out import Labeled, probabilities_of
-from ..evaluation._scores import score_classification, score_regression
-from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate, corrected_error, corrected_p_value, holm
+from ..evaluation._held_out import Labeled, check_labels, probabilities_of
+from ..evaluation._scores import (
+    HIGHER_IS_BETTER,
+    Estimate,
+    corrected_error,
+    corrected_p_value,
+    holm,
+    score_classification,
+    score_regression,
+)
 from ..workflows._choices import FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, Alike, Kind, Settings
 from ..workflows._subject import open_subject
 from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from ..evaluation._statistics import HIGHER_IS_BETTER, Estimate
+from ..evaluation._scores import HIGHER_IS_BETTER, Estimate
 from ..workflows._choices import FULL, Alike
 from ._rivals import COLUMNS, MEAN, PRIOR
 

@@ -20,14 +20,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from .._runtime.defaults import N_DRAWS
-from ..baselines._gp_prior import GPPrior
-from ..baselines._kernel_pca import KernelPCA
-from ..baselines._scarf import SCARF
+from ..baselines._joint_embedding import SCARF, VICReg
+from ..baselines._kernel_methods import GPPrior, KernelPCA
 from ..baselines._simvae import SimVAE
 from ..baselines._supervised import SupervisedGPClassifier, SupervisedGPRegressor
-from ..baselines._vicreg import VICReg
-from ..downstream._classifier import MarginalizedClassifier
-from ..downstream._regressor import MarginalizedRegressor
+from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
 from ..estimator import GPSSL
 from ..kernels._protocol import DataDependentKernel
 from ..kernels.vectors import NeighborRBF

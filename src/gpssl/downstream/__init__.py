@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy_names, names_for_type_checkers
 
 if TYPE_CHECKING:
-    from ._classifier import MarginalizedClassifier
     from ._distributions import ClassDistribution, NumberDistribution, Uncertainty
     from ._linear import BayesianLinearRegression
     from ._logistic import BayesianLogisticRegression
     from ._perceptron import PerceptronClassifier
-    from ._regressor import MarginalizedRegressor
+    from ._predictors import MarginalizedClassifier, MarginalizedRegressor
     from ._search import RepresentationSearch, default_grid
 
 __all__ = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, ndtr
 
 from .._runtime.threads import map_on_threads
+from .._validation import is_share
 
 Array = NDArray[np.float64]
 
@@ -45,6 +45,14 @@ class ClassDistribution:
     """Variance of the probability of each class; None for a single representation whose head has no posterior. [n, K]"""
     uncertainty: Uncertainty
     """Entropy of the prediction, in nats, and its two parts."""
+
+    @classmethod
+    def of(cls, classes: NDArray[Any], proba: Array, of_heads: Array | None) -> ClassDistribution:
+        """Return the average of each draw's probabilities; `of_heads` are their variances by the heads' posteriors. [S, n, K] each"""
+        variance = None if len(proba) == 1 else proba.var(axis=0)
+        if of_heads is not None:
+            variance = proba.var(axis=0) + of_heads.mean(axis=0)
+        return cls(classes, proba.mean(axis=0), variance, class_uncertainty(proba))
 
     @classmethod
     def joined(cls, parts: Sequence[ClassDistribution]) -> ClassDistribution:
@@ -132,7 +140,7 @@ class NumberDistribution:
 
     def interval(self, coverage: float = 0.9) -> Array:
         """Return the ends of the central interval that holds the number with this probability: quantiles of the mixture. [n, 2]"""
-        if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+        if not is_share(coverage):
             raise ValueError(f"coverage must be a share between 0 and 1, such as 0.9, got {coverage!r}.")
         levels = ((1 - coverage) / 2, (1 + coverage) / 2)
 

@@ -91,31 +91,23 @@ class RegressorClones:
         return mean, np.full(mean.shape, self.noise_std)
 
 
-def fit_classifiers(head: Any, Z: Array, y: NDArray[Any], params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> ClassifierClones:
-    """Fit one clone of the head for each of S sets of features of the same rows, Z [S, n, J]."""
-    return ClassifierClones(np.unique(y), _fit_clones(head, Z, y, params, n_jobs, verbose), n_jobs)
-
-
 def fit_regressors(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> RegressorClones:
     """Fit one clone of the regressor for each draw, and find the noise where its `predict` does not tell it."""
-    heads = _fit_clones(head, Z, y, params, n_jobs, verbose)
+    heads = fit_clones(head, Z, y, params, n_jobs, verbose)
     if "return_std" in inspect.signature(head.predict).parameters:
         return RegressorClones(heads, None, n_jobs)
     return RegressorClones(heads, _held_out_noise(head, Z[:NOISE_DRAWS], y, params, n_jobs), n_jobs)
 
 
-def _fit_clones(head: Any, Z: Array, y: NDArray[Any], params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> list[Any]:
+def fit_clones(head: Any, Z: Array, y: NDArray[Any], params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> list[Any]:
+    """Fit one clone of the head for each of S sets of features of the same rows, Z [S, n, J]."""
     progress = Progress("heads", len(Z), enabled=verbose, unit="heads")
     fitted = []
-    for one in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit)(clone(head), values, y, params) for values in Z):
+    for one in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(clone(head).fit)(values, y, **params) for values in Z):
         fitted.append(one)
         progress.advance(1)
     progress.finish()
     return fitted
-
-
-def _fit(head: Any, X: Array, y: NDArray[Any], params: Mapping[str, Any]) -> Any:
-    return head.fit(X, y, **params)
 
 
 def _call(heads: Sequence[Any], method: str, Z: Array, n_jobs: int | None, **options: Any) -> list[Any]:
@@ -135,7 +127,7 @@ def _held_out_noise(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_
     for fold in np.unique(folds):
         train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         some = _check_method_params(y, dict(params), indices=train)
-        heads = _fit_clones(head, Z[:, train], y[train], some, n_jobs, verbose=False)
+        heads = fit_clones(head, Z[:, train], y[train], some, n_jobs, verbose=False)
         squares[test] = ((np.array(_call(heads, "predict", Z[:, test], n_jobs)) - y[test]) ** 2).mean(axis=0)
     return float(np.sqrt(np.average(squares, weights=params.get("sample_weight"))))
 

@@ -146,7 +146,7 @@ class _Newton:
         n_iterations = np.ones(n_draws, dtype=np.intp)
         for _ in range(max_iterations):
             gradient, hessian = self._gradient(), self._hessian()
-            moved = self._find_precision(gradient, hessian) if self.by_evidence else np.zeros(n_draws)
+            moved = self._move_precision(gradient, hessian) if self.by_evidence else np.zeros(n_draws)
             total = gradient + self._prior() * self.v
             step = np.linalg.solve(self._with_prior(hessian), total.reshape(n_draws, -1, 1)).reshape(self.v.shape).astype(np.float64)
             decrement = (total * step).sum(axis=(1, 2))
@@ -241,20 +241,16 @@ class _Newton:
             size[rises] /= 2
         self.v, self.loss, self.proba = v, loss, proba
 
-    def _find_precision(self, gradient: Array, hessian: Array) -> Array:
-        """Move each α towards its fixed point for the quadratic that Newton's step minimizes; return how far log α moved. [S]"""
-        inverse = np.asarray(np.linalg.inv(self._with_prior(hessian)), dtype=np.float64)
-        total = gradient + self._prior() * self.v
-        minimum = self.v - (inverse @ total.reshape(len(total), -1, 1)).reshape(self.v.shape)
-        return self._move_precision(minimum, inverse)
+    def _move_precision(self, gradient: Array, hessian: Array) -> Array:
+        """Move each log α by a Newton step, for the quadratic that a step of v minimizes; return how far it moved. [S]
 
-    def _move_precision(self, minimum: Array, inverse: Array) -> Array:
-        """Take a Newton step of log α for the quadratic with this minimum and inverse Hessian; return how far log α moved. [S]
-
-        d = log(γ + c) − log(Σ m² + c/α₀) − log α = 0,   with m the minimum, C the inverse, and sums over the weights:
+        d = log(γ + c) − log(Σ m² + c/α₀) − log α = 0,   with m its minimum, C its inverse Hessian, and sums over the weights:
         ∂γ/∂α = Σ_i (α Σ_j C_ij² − C_ii),   ∂m/∂α = −C m
         """
-        n_draws = len(inverse)
+        n_draws = len(hessian)
+        inverse = np.asarray(np.linalg.inv(self._with_prior(hessian)), dtype=np.float64)
+        total = gradient + self._prior() * self.v
+        minimum = self.v - (inverse @ total.reshape(n_draws, -1, 1)).reshape(self.v.shape)
         is_weight = np.tile(np.arange(self.v.shape[2]) < self.v.shape[2] - 1, self.v.shape[1])
         m = minimum.reshape(n_draws, -1) * is_weight
         C = inverse * (is_weight[:, None] & is_weight)

@@ -50,13 +50,12 @@ class LogisticHeads:
         """Return ∫ softmax(W x) q(W) dW for each draw's features, Z [S, n, J]. [S, n, K]"""
         if self.predictive == "probit":
             return self._in_blocks(Z, self._probit, len(self.classes) ** 2)
-        return self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, np.mean), len(self.classes) * self.samples_per_draw)
+        return self._over_samples(Z, np.mean)
 
     def predict_proba_variance(self, Z: Array) -> Array:
         """Return the variance of softmax(W x)_k over q(W), from samples. [S, n, K]"""
         unbiased: Callable[..., Any] = partial(np.var, ddof=1)
-        variance = self._in_blocks(Z, lambda draws, X: self._over_samples(draws, X, unbiased), len(self.classes) * self.samples_per_draw)
-        return np.minimum(variance, 0.25)  # no probability varies more
+        return np.minimum(self._over_samples(Z, unbiased), 0.25)  # no probability varies more
 
     @property
     def samples_per_draw(self) -> int:
@@ -97,25 +96,23 @@ class LogisticHeads:
         proba = np.exp(-largest[..., 0]) / total
         return proba / proba.sum(axis=2, keepdims=True)
 
-    def _over_samples(self, draws: slice, X: Array, reduce: Callable[..., Array]) -> Array:
+    def _over_samples(self, Z: Array, reduce: Callable[..., Array]) -> Array:
         """Return the mean or variance of softmax(W x) over weights sampled from q. [S, n, K]"""
-        return np.array(
-            [reduce(self._samples(draw, X[place]), axis=0) for place, draw in enumerate(range(len(self.posterior.mean))[draws])]
-        )
+
+        def reduced(draws: slice, X: Array) -> Array:
+            return np.array([reduce(self._samples(draw, rows), axis=0) for draw, rows in zip(range(len(Z))[draws], X, strict=True)])
+
+        return self._in_blocks(Z, reduced, len(self.classes) * self.samples_per_draw)
 
     def _samples(self, draw: int, X: Array) -> Array:
-        """Return softmax(W x) at weights sampled from one draw's q. [samples, n, K]"""
+        """Return softmax(W x) at weights sampled from one draw's q, by Sobol points. [samples, n, K]"""
         mean = self.posterior.mean[draw]
         factor = np.linalg.cholesky(self.posterior.covariance[draw])
-        weights = mean + (self._normal(draw, mean.size) @ factor.T).reshape(-1, *mean.shape)
+        points = _sobol(mean.size, self.samples_per_draw, self.seed)
+        shift = np.random.default_rng([self.seed, draw]).random(mean.size)  # another for each draw, so that errors average out
+        normal = ndtri(np.clip((points + shift) % 1, 1e-12, 1 - 1e-12))
+        weights = mean + (normal @ factor.T).reshape(-1, *mean.shape)
         return softmax(X @ (self.contrasts @ weights).swapaxes(1, 2), axis=2)
-
-    def _normal(self, draw: int, dimension: int) -> Array:
-        """Return standard normals from Sobol points, shifted for each draw so that errors average out. [samples, dimension]"""
-        points = _sobol(dimension, self.samples_per_draw, self.seed)
-        shift = np.random.default_rng([self.seed, draw]).random(dimension)
-        inside = np.clip((points + shift) % 1, 1e-12, 1 - 1e-12)
-        return ndtri(inside)
 
 
 @lru_cache(maxsize=4)
@@ -221,21 +218,21 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, integrated over the posterior of the weights. [n, K]"""
-        return self._heads_for_use().predict_proba(self._check_rows(X))[0]
+        rows = self._as_one_draw(X)
+        return self.heads_.predict_proba(rows)[0]
 
     def predict_proba_std(self, X: Any) -> Array:
         """Return the standard deviation of the probability of each class over the posterior of the weights. [n, K]"""
-        return np.sqrt(self._heads_for_use().predict_proba_variance(self._check_rows(X))[0])
+        rows = self._as_one_draw(X)
+        return np.sqrt(self.heads_.predict_proba_variance(rows)[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class. [n]"""
-        return self._heads_for_use().classes[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
-    def _heads_for_use(self) -> LogisticHeads:
+    def _as_one_draw(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self.heads_
-
-    def _check_rows(self, X: Any) -> Array:
         return validate_data(self, X, dtype=np.float64, reset=False)[None]
 
     def _check_parameters(self) -> None:

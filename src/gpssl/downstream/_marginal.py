@@ -16,7 +16,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_method_params, _num_samples, check_consistent_length, has_fit_parameter, indexable
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    has_fit_parameter,
+    indexable,
+)
 
 from .._runtime.callbacks import CallbackSupport, Task, fitting
 from .._runtime.defaults import N_DRAWS
@@ -65,15 +72,14 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
             self._check_parameters()
             labels = self._find_labels(y)
             X, head = as_indexable(X, y), self._head()
-            shared = self._share_params(X, labels.rows, head, sample_weight, params)
-            values = labels.values[np.isin(labels.rows, shared.labeled)]
-            self._check_labels(values)
-            Z = self._fit_representation(X, shared.labeled, shared.representation, task)
-            head = self._seeded_head(head)
+            shared = self._share_params(X, labels, head, sample_weight, params)
+            self._check_labels(shared.labels.values)
+            Z = self._fit_representation(X, shared.labels.rows, shared.representation, task)
+            head = seeded(clone(head), self.random_state)  # all draws' heads start alike
             with task.subtask("heads"):
                 fit_draws = head.fit_draws if isinstance(head, HeadForDraws) else partial(self._fit_clones, head)
-                self.heads_ = fit_draws(Z, values, **shared.head)
-            self.n_labeled_ = len(values)
+                self.heads_ = fit_draws(Z, shared.labels.values, **shared.head)
+            self.n_labeled_ = len(shared.labels.rows)
         return self
 
     # What classifier and regressor differ in
@@ -128,11 +134,7 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
             self.functions_.settle()
         return Z
 
-    def _seeded_head(self, head: Any) -> Any:
-        """Return a clone of the head, with a seed where it has none: all draws' heads start alike."""
-        return seeded(clone(head), None if self.random_state is None else check_random_state(self.random_state))
-
-    def _share_params(self, X: Any, labeled: NDArray[np.intp], head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
+    def _share_params(self, X: Any, labels: KnownLabels, head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
         """Share weights and other metadata between the representation (all rows) and the head (labeled rows of positive weight)."""
         weights = {} if sample_weight is None else {"sample_weight": check_weights(sample_weight, _num_samples(X))}
         if get_config()["enable_metadata_routing"]:
@@ -140,12 +142,17 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
             for_representation, for_head = dict(routed.representation.fit), dict(routed.head.fit)
         else:
             frozen = isinstance(self.representation, FrozenEstimator)
-            for estimator in ([head] if frozen else [head, self._representation()]) if weights else []:
-                _check_takes_weights(estimator)
+            for estimator in [head] if frozen else [head, self._representation()]:
+                if weights and not has_fit_parameter(estimator, "sample_weight"):
+                    raise ValueError(
+                        f"{type(estimator).__name__} takes no sample_weight in fit. Leave the weights out, or enable metadata routing and "
+                        "say who should get them (sklearn.set_config(enable_metadata_routing=True), then set_fit_request)."
+                    )
             for_representation, for_head = {} if frozen else weights, {**weights, **params}
         if for_head.get("sample_weight") is not None:
-            labeled = labeled[np.asarray(for_head["sample_weight"])[labeled] > 0]
-        return SharedParams(for_representation, _check_method_params(X, for_head, indices=labeled), labeled)
+            counts = np.asarray(for_head["sample_weight"])[labels.rows] > 0
+            labels = KnownLabels(labels.rows[counts], labels.values[counts])
+        return SharedParams(for_representation, _check_method_params(X, for_head, indices=labels.rows), labels)
 
     # Features of rows
 
@@ -160,6 +167,7 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
 
     def _represent_in_parts(self, X: Any) -> Iterator[Array]:
         """Yield the features of consecutive parts of the rows, which are checked once, before. [S, n part, J] each"""
+        check_is_fitted(self)
         X = in_memory(X)
         kernel = self._kernel_of_rows()
         if kernel is None:
@@ -201,7 +209,7 @@ class SharedParams(NamedTuple):
 
     representation: dict[str, Any]
     head: dict[str, Any]
-    labeled: NDArray[np.intp]
+    labels: KnownLabels
     """The labeled rows that train the head."""
 
 
@@ -223,17 +231,10 @@ def in_memory(X: Any) -> Any:
     return X
 
 
-def _check_takes_weights(estimator: Any) -> None:
-    if not has_fit_parameter(estimator, "sample_weight"):
-        raise ValueError(
-            f"{type(estimator).__name__} takes no sample_weight in fit. Leave the weights out, or enable metadata routing and say who "
-            "should get them (sklearn.set_config(enable_metadata_routing=True), then set_fit_request)."
-        )
-
-
-def seeded(estimator: Any, random_state: np.random.RandomState | None) -> Any:
+def seeded(estimator: Any, random_state: Any) -> Any:
     """Set all parameters `random_state` that are None from this random state, if any, so that one seed makes all reproducible."""
     if random_state is not None:
+        random_state = check_random_state(random_state)
         names = sorted(name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state"))
         unset = [name for name in names if estimator.get_params()[name] is None]
         estimator.set_params(**{name: int(random_state.randint(2**31 - 1)) for name in unset})

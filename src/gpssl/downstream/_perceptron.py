@@ -284,12 +284,12 @@ def _matrices(parameters: Any, shapes: Shapes) -> tuple[Any, Any]:
 
 
 @contextmanager
-def torch_on_one_thread() -> Iterator[None]:
+def torch_on_one_thread(user: str = "Training a perceptron") -> Iterator[None]:
     """Keep PyTorch on one thread: threads are for groups of draws, and within a product they could change the last digits."""
     try:
         import torch
     except ImportError as error:
-        raise ImportError('Training a perceptron needs PyTorch: pip install "gpssl[nn]".') from error
+        raise ImportError(f'{user} needs PyTorch: pip install "gpssl[nn]".') from error
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

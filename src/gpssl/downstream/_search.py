@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil
 from numbers import Integral
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.exceptions import FitFailedWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._runtime.callbacks import CallbackSupport, fitting
+from .._runtime.progress import Progress
 from .._validation import check_number, unchanged_on_failure
 from ..core._checked_rows import kernel_or_default
 from ..data._labels import KnownLabels
 from ..estimator import GPSSL, REFITTABLE
+from ..evaluation._calibration import log_density, log_loss
+from ..inference import inference_method
+from ..inference._variational import Variational
 from ..kernels.vectors import NeighborRBF
-from ._classifier import MarginalizedClassifier
 from ._distributions import ClassDistribution, NumberDistribution, Uncertainty
 from ._marginal import Marginalized, SharedParams, as_indexable, seeded
-from ._trials import Split, TrialParams, Trials
+from ._predictors import MarginalizedClassifier
 
 Array = NDArray[np.float64]
+Candidate = dict[str, Any]
+"""Parameters of the representation that are tried together."""
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+"""Places among the labeled rows: of those that train the head, and of those that are held out."""
 
 PAPER_FOLDS = 5
 """The paper holds out 20 % of the labeled rows, which is the first of five folds."""
 
 NEIGHBORHOODS = (5, 10, 20)
 TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1, 1.0)
+
+ROUGH_DRAWS = 16
+"""Quasi-random draws that are enough to tell good settings from bad ones."""
+
+PRECISE_SHARE, LEAST_PRECISE = 0.1, 5
+"""Of many candidates, the best tenth and at least five are scored as precisely as they would be used."""
 
 
 class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
@@ -101,62 +119,55 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
             estimator = self._seeded_estimator()
             candidates = list(self._candidates(estimator.representation))
             X = as_indexable(X, y)
-            labels, shared = _share_labels(estimator, X, y, params)
-            splits = self._splits(X, labels, stratify=is_classifier(estimator))
-            trials = Trials(estimator, candidates, X, labels, splits, shared)
+            others = {name: value for name, value in params.items() if name != "sample_weight"}
+            shared = estimator._share_params(X, estimator._find_labels(y), estimator._head(), params.get("sample_weight"), others)
+            splits = self._splits(X, shared.labels, stratify=is_classifier(estimator))
+            trials = Trials(estimator, candidates, X, splits, shared)
             with task.steps("candidates", "candidate", trials.n_trials) as steps:
                 trials.run(verbose=bool(self.verbose), listener=steps.listener)
             self.n_splits_, self.cv_results_, self.best_index_ = len(splits), trials.table(), trials.best()
             self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
             self.best_params_ = self.cv_results_["params"][self.best_index_]
-            best = _with_representation(estimator, self.best_params_)
+            best = clone(estimator).set_params(representation=clone(estimator.representation).set_params(**self.best_params_))
             with task.fit_of(best, "best estimator"):
                 self.best_estimator_ = best.fit(X, y, **params)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the best estimator's predictions. [n]"""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self._fitted().predict(X)
 
     @available_if(lambda self: is_classifier(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Return the best estimator's probabilities. [n, K]"""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
+        return self._fitted().predict_proba(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the best estimator's score, accuracy or R², at the rows with a label."""
-        check_is_fitted(self)
-        return self.best_estimator_.score(X, y, sample_weight)
+        return self._fitted().score(X, y, sample_weight)
 
     @available_if(lambda self: is_classifier(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_proba_std(self, X: Any) -> Array:
         """Return the standard deviation of the best estimator's probabilities. [n, K]"""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba_std(X)
+        return self._fitted().predict_proba_std(X)
 
     @available_if(lambda self: is_regressor(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_std(self, X: Any) -> Array:
         """Return the best estimator's standard deviation of the target. [n]"""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_std(X)
+        return self._fitted().predict_std(X)
 
     @available_if(lambda self: is_regressor(self._estimator()))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Return the best estimator's intervals. [n, 2]"""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_interval(X, coverage)
+        return self._fitted().predict_interval(X, coverage)
 
     def predict_distribution(self, X: Any) -> ClassDistribution | NumberDistribution:
         """Return the best estimator's distribution at each row."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_distribution(X)
+        return self._fitted().predict_distribution(X)
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
         """Return the best estimator's uncertainty and its two parts. [n] each"""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_uncertainty(X)
+        return self._fitted().predict_uncertainty(X)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return a router that sends all metadata to the estimator."""
@@ -178,6 +189,10 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         """The names of the columns in `fit`, where they have names."""
         return self.best_estimator_.feature_names_in_
 
+    def _fitted(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
+
     def _estimator(self) -> Any:
         return MarginalizedClassifier() if self.estimator is None else self.estimator
 
@@ -197,9 +212,9 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
             )
         if estimator.random_state is None:
             estimator.set_params(random_state=check_random_state(self.random_state).randint(2**31 - 1))
-        return estimator.set_params(representation=seeded(clone(representation), check_random_state(estimator.random_state)))
+        return estimator.set_params(representation=seeded(clone(representation), estimator.random_state))
 
-    def _candidates(self, representation: GPSSL) -> Iterator[TrialParams]:
+    def _candidates(self, representation: GPSSL) -> Iterator[Candidate]:
         grid = default_grid(representation) if self.grid is None else self.grid
         known = representation.get_params(deep=False)
         for params in ParameterGrid(grid):
@@ -209,13 +224,10 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
                     f"{type(representation).__name__} has no parameter {', '.join(unknown)}, but {', '.join(known)}. Names have "
                     'no prefix here, and a neighborhood is a parameter of the kernel: {"kernel": [NeighborRBF(5), NeighborRBF(10)]}.'
                 )
-            yield TrialParams(
-                {name: value for name, value in params.items() if name not in REFITTABLE},
-                {name: value for name, value in params.items() if name in REFITTABLE},
-            )
+            yield dict(sorted(params.items(), key=lambda item: item[0] in REFITTABLE))  # what needs a pass over the data comes first
 
     def _splits(self, X: Any, labels: KnownLabels, *, stratify: bool) -> list[Split]:
-        """Return pairs of places among the labeled rows: to train the head, and to score it."""
+        """Return the paper's split, folds within classes, or the splits of the user's splitter."""
         if hasattr(self.cv, "split") and not isinstance(self.cv, str):
             return list(self.cv.split(_safe_indexing(X, labels.rows), labels.values))
         if self.cv is not None:
@@ -262,13 +274,128 @@ def deal_folds(classes: NDArray[Any], n_folds: int, random_state: np.random.Rand
     return folds
 
 
-def _with_representation(estimator: Any, params: Mapping[str, Any]) -> Any:
-    return clone(estimator).set_params(representation=clone(estimator.representation).set_params(**params))
+class Trials:
+    """Scores of candidates, on the same splits, from moments that those with the same kernel share."""
+
+    def __init__(self, estimator: Any, candidates: Sequence[Candidate], X: Any, splits: Sequence[Split], shared: SharedParams) -> None:
+        self.estimator = estimator
+        self.candidates = candidates
+        self.splits = splits
+        self.X, self.shared = X, shared
+        self.labeled = _safe_indexing(X, shared.labels.rows)
+        self.bases: dict[str, GPSSL] = {}
+        self.scores = np.full((len(candidates), len(splits)), np.nan)
+        self.precise = np.zeros(len(candidates), dtype=bool)
+        self.warnings = [""] * len(candidates)
+        self.failures: dict[int, Exception] = {}
+        self.listener: Callable[[int], None] | None = None
+
+    @property
+    def n_precise(self) -> int:
+        """How many candidates are scored precisely, if there are more."""
+        return max(LEAST_PRECISE, ceil(PRECISE_SHARE * len(self.candidates)))
+
+    @property
+    def n_trials(self) -> int:
+        """How many scores are computed, unless all candidates fail that are scored precisely."""
+        return len(self.candidates) + (self.n_precise if len(self.candidates) > self.n_precise else 0)
+
+    def run(self, *, verbose: bool, listener: Callable[[int], None] | None = None) -> None:
+        """Score all candidates, roughly if they are many, and the best of them precisely. The listener is called for each."""
+        n_precise, self.listener = self.n_precise, listener
+        if len(self.candidates) > n_precise:
+            self._score(range(len(self.candidates)), precise=False, verbose=verbose)
+            order = np.argsort(-self.scores.mean(axis=1), kind="stable")  # failures, which are NaN, come last
+            succeeded = [int(place) for place in order if place not in self.failures]
+            # Where all of these fail in full, the next ones are tried.
+            while succeeded and not self.precise.any():
+                self._score(succeeded[:n_precise], precise=True, verbose=verbose)
+                succeeded = succeeded[n_precise:]
+        else:
+            self._score(range(len(self.candidates)), precise=True, verbose=verbose)
+        self._tell_failures()
+
+    def _score(self, places: Sequence[int], *, precise: bool, verbose: bool) -> None:
+        task = "selection" if precise else "selection, roughly"
+        progress = Progress(task, len(places), enabled=verbose, unit="candidates", listener=self.listener)
+        for place in places:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    self.scores[place] = self._score_one(self.candidates[place], precise=precise)
+                    self.precise[place] = precise
+                except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as failure:
+                    self.failures[place] = failure
+                    self.scores[place] = np.nan
+            self.warnings[place] = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
+            progress.advance(1)
+        progress.finish()
+
+    def _score_one(self, candidate: Candidate, *, precise: bool) -> list[float]:
+        base = self._base({name: value for name, value in candidate.items() if name not in REFITTABLE})
+        params = {name: value for name, value in candidate.items() if name in REFITTABLE}
+        method = inference_method(params.get("inference", base.inference))
+        if isinstance(method, Variational) and not precise:
+            params["inference"] = clone(method).set_params(precise=False, n_draws=min(ROUGH_DRAWS, method.n_draws))
+        model = clone(self.estimator).set_params(representation=FrozenEstimator(base.refit(**params)))
+        return [_log_likelihood(model, self.labeled, self.shared.labels.values, split, self.shared.head) for split in self.splits]
+
+    def _base(self, params: Candidate) -> GPSSL:
+        """Return kernel, inducing points and moments, without inference, which `partial_fit` leaves for later."""
+        key = joblib.hash(params)
+        if key not in self.bases:
+            representation = clone(self.estimator.representation).set_params(**params)
+            self.bases[key] = representation.partial_fit(self.X, **self.shared.representation)
+        return self.bases[key]
+
+    def _tell_failures(self) -> None:
+        """Raise the first error if all candidates failed; warn if some did."""
+        failures = [self.failures[place] for place in sorted(self.failures)]
+        if len(failures) == len(self.candidates):
+            failures[0].add_note(f"All {len(failures)} candidates failed; this is the first one's error.")
+            raise failures[0]
+        if failures:
+            warnings.warn(
+                f"{len(failures)} of {len(self.candidates)} candidates failed; cv_results_['error'] says why. The first one: {failures[0]}",
+                FitFailedWarning,
+                stacklevel=4,
+            )
+
+    def best(self) -> int:
+        """Return the place of the best candidate among those that were scored precisely."""
+        return int(np.nanargmax(np.where(self.precise, self.scores.mean(axis=1), np.nan)))
+
+    def table(self) -> dict[str, Any]:
+        """Return columns named as in `GridSearchCV`; candidates that were scored precisely rank before the others."""
+        columns: dict[str, Any] = {}
+        for name in dict.fromkeys(name for candidate in self.candidates for name in candidate):
+            columns[f"param_{name}"] = np.empty(len(self.candidates), dtype=object)
+            columns[f"param_{name}"][:] = [candidate.get(name) for candidate in self.candidates]
+        columns["params"] = self.candidates
+        columns.update({f"split{i}_test_score": column for i, column in enumerate(self.scores.T)})
+        mean = self.scores.mean(axis=1)
+        columns["mean_test_score"], columns["std_test_score"], columns["precise"] = mean, self.scores.std(axis=1), self.precise
+        order = np.lexsort([-np.where(np.isnan(mean), -np.inf, mean), ~self.precise | np.isnan(mean)])
+        columns["rank_test_score"] = np.empty(len(mean), dtype=int)
+        columns["rank_test_score"][order] = np.arange(1, len(mean) + 1)
+        columns["warning"] = self.warnings
+        columns["error"] = [f"{type(f).__name__}: {f}" if (f := self.failures.get(place)) else "" for place in range(len(mean))]
+        return columns
 
 
-def _share_labels(estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> tuple[KnownLabels, SharedParams]:
-    """Return the labeled rows of positive weight, and the metadata for the representation and the heads."""
-    labels = estimator._find_labels(y)
-    others = {name: value for name, value in params.items() if name != "sample_weight"}
-    shared = estimator._share_params(X, labels.rows, estimator._head(), params.get("sample_weight"), others)
-    return KnownLabels(shared.labeled, labels.values[np.isin(labels.rows, shared.labeled)]), shared
+def _log_likelihood(model: Any, X: Any, y: NDArray[Any], split: Split, params: Mapping[str, Any]) -> float:
+    """Train the head on some labels and return the mean log-likelihood of the others.
+
+    Held-out rows of a class that the head has not seen do not count: no candidate could know it.
+    """
+    train, test = split
+    model.fit(_safe_indexing(X, train), y[train], **_check_method_params(X, dict(params), indices=train))
+    if is_classifier(model):
+        test = test[np.isin(y[test], model.classes_)]
+        if len(test) == 0:
+            raise ValueError("No held-out row is of a class among the training rows. Choose a splitter that puts each class on both sides.")
+    weight = None if params.get("sample_weight") is None else np.asarray(params["sample_weight"])[test]
+    held_out = _safe_indexing(X, test)
+    if is_classifier(model):
+        return -log_loss(y[test], model.predict_proba(held_out), labels=model.classes_, sample_weight=weight)
+    return float(np.average(log_density(y[test], *model.predict_draws(held_out)), weights=weight))

@@ -19,9 +19,19 @@ if TYPE_CHECKING:
         reliability_curve,
         root_mean_squared_error,
     )
-    from ._expectation import Expectation
-    from ._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers, probabilities_of
-    from ._scores import macro_roc_auc, score_classification, score_regression
+    from ._held_out import Expectation, HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers, probabilities_of
+    from ._scores import (
+        HIGHER_IS_BETTER,
+        Estimate,
+        average_ranks,
+        corrected_error,
+        corrected_p_value,
+        holm,
+        macro_roc_auc,
+        paired_p_value,
+        score_classification,
+        score_regression,
+    )
     from ._selective import (
         Interval,
         RiskCoverageCurve,
@@ -34,15 +44,6 @@ if TYPE_CHECKING:
         risk_controlled_threshold,
         risk_coverage_curve,
         risk_coverage_curve_from_losses,
-    )
-    from ._statistics import (
-        HIGHER_IS_BETTER,
-        Estimate,
-        average_ranks,
-        corrected_error,
-        corrected_p_value,
-        holm,
-        paired_p_value,
     )
 
 __all__ = [

@@ -19,6 +19,7 @@ from scipy.special import logsumexp, ndtr
 from sklearn import metrics
 
 from .._validation import check_number
+from ..data._arrays import row_blocks
 
 Array = NDArray[np.float64]
 
@@ -33,12 +34,16 @@ PAIRS_AT_A_TIME = 2**20
 
 def check_probabilities(y: Any, proba: Any, labels: Any = None) -> tuple[NDArray[np.intp], Array]:
     """Return the column of each row's label, and the probabilities. [n], [n, K]"""
+    y = np.asarray(y)
     try:
-        values = np.asarray(proba, dtype=np.float64)
+        proba = np.asarray(proba, dtype=np.float64)
     except (ValueError, TypeError) as error:
         raise ValueError("Probabilities must be numbers: pass the output of predict_proba, not of predict.") from error
-    y, proba = np.asarray(y), _with_all_columns(values)
-    _check_one_each(y, "y", proba, "proba")
+    if proba.ndim == 1:
+        proba = np.column_stack([1 - proba, proba])
+    if proba.ndim != 2:
+        raise ValueError(f"proba must be [rows, classes], or [rows] with the probability of the second of two classes, got {proba.shape}.")
+    _check_one_each(y, proba, "proba")
     classes = _check_labels(y, proba.shape[1], labels)
     _check_distributions(proba)
     column = {label: k for k, label in enumerate(classes)}
@@ -49,40 +54,27 @@ def check_probabilities(y: Any, proba: Any, labels: Any = None) -> tuple[NDArray
     return np.array([column[label] for label in values], dtype=np.intp), proba
 
 
-def _with_all_columns(proba: Array) -> Array:
-    """Return a column for each class; one dimension is the probability of the second of two classes. [n, K]"""
-    if proba.ndim == 1:
-        return np.column_stack([1 - proba, proba])
-    if proba.ndim != 2:
-        raise ValueError(f"proba must be [rows, classes], or [rows] with the probability of the second of two classes, got {proba.shape}.")
-    return proba
-
-
-def _check_one_each(y: NDArray[Any], y_name: str, other: NDArray[Any], other_name: str) -> None:
+def _check_one_each(y: NDArray[Any], other: NDArray[Any], name: str) -> None:
     if y.ndim != 1:
-        raise ValueError(f"{y_name} must have one dimension, one value for each row, got shape {y.shape}.")
+        raise ValueError(f"y must have one dimension, one value for each row, got shape {y.shape}.")
     if len(y) != len(other):
-        raise ValueError(f"{y_name} has {len(y)} rows and {other_name} has {len(other)}: pass the same rows in both.")
+        raise ValueError(f"y has {len(y)} rows and {name} has {len(other)}: pass the same rows in both.")
     if len(y) == 0:
-        raise ValueError(f"{y_name} has no rows: pass at least one.")
+        raise ValueError("y has no rows: pass at least one.")
 
 
 def _check_labels(y: NDArray[Any], n_columns: int, labels: Any) -> list[Any]:
     """Return one distinct label for each column, or raise ValueError."""
-    classes = _distinct(y) if labels is None else np.asarray(labels).tolist()
+    try:
+        classes = (np.unique(y) if labels is None else np.asarray(labels)).tolist()
+    except TypeError as error:
+        raise ValueError("y mixes labels that have no order: leave missing ones out and pass labels=classifier.classes_.") from error
     if len(classes) != n_columns:
         source = "distinct values in y" if labels is None else "labels"
         raise ValueError(f"{n_columns} columns of probabilities but {len(classes)} {source}: pass labels=classifier.classes_.")
     if len(classes) < 2 or len(set(classes)) < len(classes):
         raise ValueError(f"The labels must be at least two and distinct, got {classes}: pass labels=classifier.classes_.")
     return classes
-
-
-def _distinct(y: NDArray[Any]) -> list[Any]:
-    try:
-        return np.unique(y).tolist()
-    except TypeError as error:
-        raise ValueError("y mixes labels that have no order: leave missing ones out and pass labels=classifier.classes_.") from error
 
 
 def _check_distributions(proba: Array) -> None:
@@ -195,9 +187,8 @@ def continuous_ranked_probability_score(y: Any, mean: Any, std: Any) -> float:
     """
     y, mean, std = _check_mixture(y, mean, std)
     distance = _mean_absolute(y - mean, std).mean(axis=0)
-    n_rows = max(1, PAIRS_AT_A_TIME // len(mean) ** 2)
-    blocks = [np.s_[:, start : start + n_rows] for start in range(0, len(y), n_rows)]
-    spread = np.concatenate([_mean_distance(mean[block], std[block]) for block in blocks])
+    blocks = row_blocks(len(y), max(1, PAIRS_AT_A_TIME // len(mean) ** 2))
+    spread = np.concatenate([_mean_distance(mean[:, rows], std[:, rows]) for rows in blocks])
     return float((distance - spread / 2).mean())
 
 
@@ -217,7 +208,7 @@ def interval_coverage(y: Any, intervals: Any) -> float:
     y, intervals = np.asarray(y, dtype=np.float64), np.asarray(intervals, dtype=np.float64)
     if intervals.ndim != 2 or intervals.shape[1] != 2:
         raise ValueError(f"intervals must be [rows, 2], a lower and an upper end for each row, got shape {intervals.shape}.")
-    _check_one_each(y, "y", intervals, "intervals")
+    _check_one_each(y, intervals, "intervals")
     low, high = intervals.T
     if not (low <= high).all():
         raise ValueError("Some intervals have an upper end that is NaN or below the lower end: put the lower end in the first column.")
@@ -242,7 +233,7 @@ def _check_values(y: Any, prediction: Any, name: str) -> tuple[Array, Array]:
     if prediction.ndim not in (1, 2) or len(prediction) == 0:
         raise ValueError(f"{name} must be [rows] or [components, rows] with at least one number, got shape {prediction.shape}.")
     prediction = np.atleast_2d(prediction)
-    _check_one_each(y, "y", prediction.T, name)
+    _check_one_each(y, prediction.T, name)
     _check_finite("y", y)
     _check_finite(name, prediction)
     return y, prediction

@@ -67,7 +67,11 @@ def risk_coverage_curve_from_losses(losses: Any, certainty: Any, *, sample_weigh
 
     coverage(t) = Σ_i w_i 1[κ_i ≥ t] / Σ_i w_i      risk(t) = Σ_i w_i ℓ_i 1[κ_i ≥ t] / Σ_i w_i 1[κ_i ≥ t]
     """
-    losses, certainty = _check_losses(losses, certainty)
+    losses, certainty = np.asarray(losses, dtype=np.float64), np.asarray(certainty, dtype=np.float64)
+    if losses.ndim != 1 or losses.shape != certainty.shape or len(losses) == 0:
+        raise ValueError(f"Pass one loss and one certainty for each of at least one row, got shapes {losses.shape} and {certainty.shape}.")
+    if not (np.isfinite(losses).all() and np.isfinite(certainty).all()):
+        raise ValueError("Losses and certainties must be finite: leave out the rows where they are not.")
     weight = check_weights(sample_weight, len(losses))
     counts = weight > 0
     strictness, group = np.unique(-certainty[counts], return_inverse=True)
@@ -80,15 +84,6 @@ def _errors_and_certainty(y: Any, proba: Any, labels: Any) -> tuple[NDArray[np.b
     """Return 1[argmax_k p_k ≠ y] and max_k p_k. [n], [n]"""
     codes, proba = check_probabilities(y, proba, labels)
     return proba.argmax(axis=1) != codes, proba.max(axis=1)
-
-
-def _check_losses(losses: Any, certainty: Any) -> tuple[Array, Array]:
-    losses, certainty = np.asarray(losses, dtype=np.float64), np.asarray(certainty, dtype=np.float64)
-    if losses.ndim != 1 or losses.shape != certainty.shape or len(losses) == 0:
-        raise ValueError(f"Pass one loss and one certainty for each of at least one row, got shapes {losses.shape} and {certainty.shape}.")
-    if not (np.isfinite(losses).all() and np.isfinite(certainty).all()):
-        raise ValueError("Losses and certainties must be finite: leave out the rows where they are not.")
-    return losses, certainty
 
 
 def aurc(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> float:
@@ -236,7 +231,7 @@ def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: f
     passed = _fallback_procedure(binom.cdf(errors, n_kept, max_risk), 1 - confidence)
     if passed.any():
         return float(thresholds[passed].min())
-    least = _rows_without_error(max_risk, 1 - confidence)
+    least = rows_without_error(max_risk, 1 - confidence)
     warnings.warn(
         f"No threshold holds the risk {max_risk} with confidence {confidence} on these {len(order)} rows, and inf abstains on every row. "
         f"Give more calibration rows (at least {least}, and that suffices only without an error), a higher max_risk or a lower confidence.",
@@ -251,7 +246,7 @@ def _check_share(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a number between 0 and 1, and neither of them, got {value!r}.")
 
 
-def _rows_without_error(max_risk: float, level: float) -> int:
+def rows_without_error(max_risk: float, level: float) -> int:
     """Return the smallest k with (1 − α)^k ≤ level: so many rows without an error are evidence against a risk above α."""
     return ceil(log(level) / log1p(-max_risk))
 
@@ -259,7 +254,7 @@ def _rows_without_error(max_risk: float, level: float) -> int:
 def _tested_counts(n_rows: int, max_risk: float, level: float) -> NDArray[np.intp]:
     """Return k_1 < … < k_m = n in steps of `COUNT_RATIO`, where k_1 rows without an error pass at level δ/m. [m]"""
     n_steps = 0
-    while (first := _rows_without_error(max_risk, level / (n_steps + 1))) * COUNT_RATIO**n_steps < n_rows:
+    while (first := rows_without_error(max_risk, level / (n_steps + 1))) * COUNT_RATIO**n_steps < n_rows:
         n_steps += 1
     counts = np.ceil(first * COUNT_RATIO ** np.arange(n_steps)).astype(np.intp)
     return np.unique(np.append(np.minimum(counts, n_rows), n_rows))

@@ -20,10 +20,10 @@ from ..core._features import Features
 from ..core._moments import Moments, Spectrum
 from ..core._objective import Objective
 from ..core._posterior import DrawnWeights, GaussianWeights, PointWeights, Posterior
-from ..downstream._classifier import MarginalizedClassifier
 from ..downstream._heads import ClassifierClones, RegressorClones
 from ..downstream._laplace import Laplace
 from ..downstream._logistic import BayesianLogisticRegression, LogisticHeads
+from ..downstream._predictors import MarginalizedClassifier
 from ..estimator import GPSSL
 from ..inference._mode import Mode, ModeReport
 from ..inference._sampling import Sampling, SamplingReport

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..downstream._classifier import MarginalizedClassifier
+from ..downstream._predictors import MarginalizedClassifier
 from ..estimator import GPSSL
 from ._figures import ColorScale, RowGroup, check_some, choose_dimensions, dimension_name, group_by_class, new_figure
 

@@ -15,8 +15,17 @@ from .._runtime.progress import Progress, percent
 from ..data._labels import Target
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve, root_mean_squared_error
-from ..evaluation._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
-from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
+from ..evaluation._held_out import (
+    HeldOutClasses,
+    HeldOutNumbers,
+    Labeled,
+    certain_threshold,
+    check_labels,
+    hold_out_classes,
+    hold_out_numbers,
+    number_curve,
+    threshold_on_average,
+)
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
 from ..workflows._choices import FULL, MAX_ROWS, Settings
 from ..workflows._label import new_model

@@ -15,7 +15,7 @@ from .._runtime.defaults import CONFIDENCE, N_DRAWS
 from .._runtime.progress import announce
 from .._validation import check_number
 from ..data._labels import UNLABELED_WORDS
-from ..downstream._classifier import MarginalizedClassifier
+from ..downstream._predictors import MarginalizedClassifier
 from ..evaluation._held_out import HeldOutClasses, hold_out_classes
 from ..evaluation._selective import risk_controlled_threshold
 from ._embedding import representation

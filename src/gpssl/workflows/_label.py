@@ -19,7 +19,7 @@ from .._validation import is_share
 from ..data._labels import Target, TargetKind
 from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
-from ..evaluation._expectation import Expectation, RiskLimit, check_labels, expect, what_cannot_be_promised
+from ..evaluation._held_out import Expectation, RiskLimit, check_labels, expect, what_cannot_be_promised
 from ._choices import MAX_INDUCING, Alike, ChoiceError, Settings
 from ._subject import NewColumns, SubjectPart, as_path, check_outputs, model_path, open_subject
 
