@@ -1,4 +1,4 @@
-"""Encode objects as JSON and arrays, and decode them. A file yields only objects that `_stored_models.py` lists.
+"""Encode objects as JSON and arrays, and decode them. A file yields only objects that `_stored_classes.py` lists.
 
 | in Python                     | in JSON                                         |
 |-------------------------------|-------------------------------------------------|

@@ -21,7 +21,7 @@ from ..estimator import GPSSL
 from ._archive import CARD, MODEL, Archive, ModelFileError, open_archive, write_archive
 from ._card import ModelCard, checked_notes, facts_of_rows, n_rows_of
 from ._encoding import Decoder, Encoder
-from ._stored_models import FORMS
+from ._stored_classes import FORMS
 
 FORMAT = 1
 """Number of the file format. It grows when older versions could not read what is written; older formats stay readable."""
