@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..data._column_facts import ColumnFacts
 from ..downstream._marginal import Marginalized
 from ..estimator import GPSSL
 from ._archive import CARD, MODEL, Archive, ModelFileError, open_archive, write_archive
-from ._card import ModelCard, checked_notes, facts_of_rows, n_rows_of
+from ._card import ModelCard, card_of, representation_of
 from ._encoding import Decoder, Encoder
 from ._stored_classes import FORMS
 
@@ -27,8 +21,6 @@ FORMAT = 1
 """Number of the file format. It grows when older versions could not read what is written; older formats stay readable."""
 
 SAVEABLE = ("GPSSL", "GPPrior", "MarginalizedClassifier", "MarginalizedRegressor")
-LIBRARIES = ("gpssl", "numpy", "scipy", "scikit-learn")
-LONGEST_SETTING = 300
 
 
 def save(
@@ -152,80 +144,8 @@ def _model_in(archive: Archive) -> Any:
 def attach_card(card: ModelCard, model: Any) -> None:
     """Give the card to the model and to its parts that can be called with rows: they then warn of rows that leave its ranges."""
     model.card_ = card
-    representation = _representation(model)
+    representation = representation_of(model)
     if _is_saveable(representation):
         representation.card_ = card
     if isinstance(model, Marginalized) and model.n_draws is not None:
         model.functions_.card_ = card
-
-
-def _representation(model: Any) -> Any:
-    """Return the fitted representation of a classifier or regressor; `GPSSL` and `GPPrior` are representations themselves."""
-    if not isinstance(model, Marginalized):
-        return model
-    return model.representation_.estimator if isinstance(model.representation_, FrozenEstimator) else model.representation_
-
-
-def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None = None) -> ModelCard:
-    """Return the card of a fitted model, as `save` writes it."""
-    known: ModelCard | None = vars(model).get("card_")
-    if trained_on is None:
-        columns, n_rows = (None, None) if known is None else (known.columns, known.n_rows)
-    else:
-        columns, n_rows = facts_of_rows(trained_on), n_rows_of(trained_on)
-        _check_fits(model, columns)
-    return ModelCard(
-        model=type(model).__name__,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
-        n_rows=_weight(model) if n_rows is None else n_rows,
-        columns=columns,
-        settings=_settings(model),
-        notes=checked_notes(known.notes if notes is None and known is not None else notes),
-    )
-
-
-def _check_fits(model: Any, columns: Sequence[ColumnFacts] | None) -> None:
-    n_features = vars(model).get("n_features_in_")  # which rows that are no table do not have
-    if columns is not None and n_features is not None and len(columns) != n_features:
-        raise ValueError(f"trained_on has {len(columns)} columns, but the model was fitted to {n_features}: pass X as it was given to fit.")
-
-
-def _weight(model: Any) -> int | None:
-    """Return the number of rows that the moments sum up, by their weights; None where that is not whole, or there are no moments."""
-    representation = _representation(model)
-    if not isinstance(representation, GPSSL) or not float(representation.moments_.weight).is_integer():
-        return None
-    return int(representation.moments_.weight)
-
-
-def _settings(model: Any) -> dict[str, Any]:
-    """Return parameters and a few results as texts and numbers."""
-    settings = {name: _readable(value) for name, value in model.get_params(deep=False).items()}
-    representation = _representation(model)
-    if isinstance(representation, GPSSL):
-        settings |= {
-            "residual": float(representation.residual_),
-            "temperature as used": float(representation.temperature_),
-            "inducing points": len(representation.inducing_points_),
-            "directions": len(representation.eigenvalues_),
-        }
-    if "classes_" in vars(model):  # a classifier
-        settings["classes"] = [_readable(value) for value in model.classes_.tolist()]
-    if isinstance(model, Marginalized):
-        settings["labeled rows"] = int(model.n_labeled_)
-    return settings
-
-
-def _readable(value: Any) -> Any:
-    """Return a number or a text as it is, anything else as its `repr`, shortened."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else repr(value)
-    if isinstance(value, np.ndarray):
-        return f"array of shape {list(value.shape)}"
-    text = " ".join((repr(value) if not isinstance(value, BaseEstimator) else str(value)).split())
-    return text if len(text) <= LONGEST_SETTING else f"{text[: LONGEST_SETTING - 1]}…"

@@ -18,10 +18,11 @@ from ..evaluation._calibration import reliability_curve, root_mean_squared_error
 from ..evaluation._expectation import certain_threshold, check_labels, number_curve, threshold_on_average
 from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
+from ..io._card import representation_of
 from ..workflows._choices import FULL, MAX_ROWS, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
-from ..workflows._transform import has_heads, representation_of
+from ..workflows._transform import has_heads
 from ._content import Chart, NamedCurve, Predictions, RiskTable, Thresholds
 from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT
 
