@@ -1,7 +1,7 @@
 """Model files: data and no code, with a card that says what a model was trained on. See `save` and `load`."""
 
-from ._archive import ModelFileError
 from ._card import ModelCard, OutsideTrainingRangeWarning, card_of, facts_of_rows
+from ._encoding import ModelFileError
 from ._model_files import FORMAT, load, read_card, save
 
 __all__ = [

@@ -25,13 +25,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._archive import ARRAY_KINDS, ModelFileError
-
+ARRAY_KINDS = "biufUMm"
+"""Kinds of arrays that need no pickle: booleans, numbers, text, dates."""
 FITTED = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*_", re.ASCII)
 """Names that scikit-learn gives to attributes that `fit` has set."""
 
 Shapes = Mapping[str, str]
 """Shapes of arrays, such as {"points": "M …", "factor": "M M"}: equal letters are equal sizes, … stands for any number of sizes."""
+
+
+class ModelFileError(ValueError):
+    """A file holds no model that this version can read, or a model cannot be written."""
 
 
 @dataclass(frozen=True)

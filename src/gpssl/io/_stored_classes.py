@@ -35,8 +35,7 @@ from ..estimator import GPSSL
 from ..inference._mode import Mode, ModeReport
 from ..inference._sampling import Sampling, SamplingReport
 from ..inference._variational import OptimizationReport, Variational
-from ._archive import ModelFileError
-from ._encoding import Form, Forms, by_fields, by_fit, by_parameters, by_scikit_learn, check_names, check_shapes
+from ._encoding import Form, Forms, ModelFileError, by_fields, by_fit, by_parameters, by_scikit_learn, check_names, check_shapes
 
 # Kernels, and the vectorizers, matrices and graphs among their parameters
 
