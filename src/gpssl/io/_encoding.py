@@ -19,6 +19,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -51,13 +52,11 @@ class Forms(Mapping[str, Form]):
     """Forms by their names in files. Each is made when it is first asked for: a model imports the classes that it consists of."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Form]], renamed: Mapping[str, str]) -> None:
-        self._makers, self._renamed = makers, renamed
-        self._made: dict[str, Form] = {}
+        self._makers = {name: cache(maker) for name, maker in makers.items()}
+        self._renamed = renamed
 
     def __getitem__(self, name: str) -> Form:
-        if name not in self._made:
-            self._made[name] = self._makers[name]()
-        return self._made[name]
+        return self._makers[name]()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._makers)
@@ -208,9 +207,8 @@ class Encoder:
     def _encode_numpy(self, value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.dtype.kind == "O":
             return {"objects": [self._within(f"[{place}]", cell) for place, cell in enumerate(value.ravel())], "shape": list(value.shape)}
-        if (
-            value.dtype.kind not in ARRAY_KINDS or value.dtype.itemsize == 0 or value.dtype.str[1:] == "f16"
-        ):  # long doubles differ between machines
+        is_long_double = value.dtype.str[1:] == "f16"  # which differ between machines
+        if value.dtype.kind not in ARRAY_KINDS or value.dtype.itemsize == 0 or is_long_double:
             raise self._refusal(f"an array of {value.dtype}")
         if isinstance(value, np.generic):
             if value.dtype.kind in "Mm":
@@ -290,73 +288,55 @@ class Decoder:
         return decoded
 
     def _decode(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self.decode(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        kind = next((kind for kind in self._KINDS if kind in value), None)
-        if kind is None:
-            raise ModelFileError(f"a value of unknown kind, {str(sorted(map(str, value)))[:80]}")
-        return self._KINDS[kind](self, value)
+        match value:
+            case list():
+                return [self.decode(item) for item in value]
+            case {"object": name}:
+                return self._object(str(name), int(value["number"]), value["state"])
+            case {"same": number}:
+                return self._objects[int(number)]
+            case {"array": name}:
+                return self._array(str(name))
+            case {"objects": cells}:
+                return self._array_of_objects(cells, value["shape"])
+            case {"scalar": content}:
+                return self._scalar(self.decode(content), np.dtype(str(value["dtype"])))
+            case {"type": name}:
+                return TYPES[str(name)]
+            case {"float": text}:
+                return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[text]
+            case {"tuple": items}:
+                return tuple(self.decode(item) for item in items)
+            case {"dict": pairs}:
+                return {self.decode(key): self.decode(item) for key, item in pairs}
+            case {"slice": parts}:
+                start, stop, step = (self.decode(part) for part in parts)
+                return slice(start, stop, step)
+            case dict():
+                raise ModelFileError(f"a value of unknown kind, {str(sorted(map(str, value)))[:80]}")
+        return value
 
-    def _tuple(self, value: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(self.decode(item) for item in value["tuple"])
-
-    def _dict(self, value: dict[str, Any]) -> dict[Any, Any]:
-        return {self.decode(key): self.decode(item) for key, item in value["dict"]}
-
-    def _slice(self, value: dict[str, Any]) -> slice:
-        start, stop, step = (self.decode(part) for part in value["slice"])
-        return slice(start, stop, step)
-
-    def _float(self, value: dict[str, Any]) -> float:
-        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value["float"]]
-
-    def _scalar(self, value: dict[str, Any]) -> Any:
-        dtype = np.dtype(str(value["dtype"]))
-        content = self.decode(value["scalar"])
-        if dtype.kind not in "biufU" or not isinstance(content, bool | int | float | str):
-            raise ModelFileError(f"a number of type {dtype}")
-        return dtype.type(content)
-
-    def _type(self, value: dict[str, Any]) -> type:
-        return TYPES[str(value["type"])]
-
-    def _array(self, value: dict[str, Any]) -> NDArray[Any]:
-        name = str(value["array"])
-        if name not in self._arrays:
-            self._arrays[name] = self._read_array(name)
-        return self._arrays[name]
-
-    def _array_of_objects(self, value: dict[str, Any]) -> NDArray[Any]:
-        cells = np.empty(len(value["objects"]), dtype=object)
-        for place, cell in enumerate(value["objects"]):
-            cells[place] = self.decode(cell)
-        return cells.reshape([int(size) for size in value["shape"]])
-
-    def _same(self, value: dict[str, Any]) -> Any:
-        return self._objects[int(value["same"])]
-
-    def _object(self, value: dict[str, Any]) -> Any:
-        name = str(value["object"])
+    def _object(self, name: str, number: int, state: dict[str, Any]) -> Any:
         if name not in self._forms:
             raise ModelFileError(
                 f"it asks for {name[:80]!r}, which is no part of a model that this version of gpssl knows; it may be from a newer version"
             )
-        state = {str(part): self.decode(content) for part, content in value["state"].items()}
-        built = self._forms[name].put_together(state)
-        self._objects[int(value["number"])] = built
-        return built
+        parts = {str(part): self.decode(content) for part, content in state.items()}
+        self._objects[number] = self._forms[name].put_together(parts)
+        return self._objects[number]
 
-    _KINDS: Mapping[str, Callable[[Decoder, dict[str, Any]], Any]] = {
-        "object": _object,
-        "same": _same,
-        "array": _array,
-        "objects": _array_of_objects,
-        "scalar": _scalar,
-        "type": _type,
-        "float": _float,
-        "tuple": _tuple,
-        "dict": _dict,
-        "slice": _slice,
-    }
+    def _array(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:
+            self._arrays[name] = self._read_array(name)
+        return self._arrays[name]
+
+    def _array_of_objects(self, cells: list[Any], shape: list[int]) -> NDArray[Any]:
+        array = np.empty(len(cells), dtype=object)
+        for place, cell in enumerate(cells):
+            array[place] = self.decode(cell)
+        return array.reshape([int(size) for size in shape])
+
+    def _scalar(self, content: Any, dtype: np.dtype[Any]) -> Any:
+        if dtype.kind not in "biufU" or not isinstance(content, bool | int | float | str):
+            raise ModelFileError(f"a number of type {dtype}")
+        return dtype.type(content)
