@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import _num_samples
 
 from ..data._column_facts import ColumnFacts
 from ..data._opening import is_lazy
@@ -93,7 +93,7 @@ def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None 
     known: ModelCard | None = vars(model).get("card_")
     columns, n_rows = (None, None) if known is None else (known.columns, known.n_rows)
     if trained_on is not None:
-        columns, n_rows = facts_of_rows(trained_on), _n_rows(trained_on)
+        columns, n_rows = facts_of_rows(trained_on), None if _are_facts(trained_on) else int(_num_samples(trained_on))
         n_features = vars(model).get("n_features_in_")  # which rows that are no table do not have
         if columns is not None and n_features is not None and len(columns) != n_features:
             raise ValueError(
@@ -153,7 +153,7 @@ def _readable(value: Any) -> Any:
         return value if np.isfinite(value) else repr(value)
     if isinstance(value, np.ndarray):
         return f"array of shape {list(value.shape)}"
-    text = " ".join((repr(value) if not isinstance(value, BaseEstimator) else str(value)).split())
+    text = " ".join(repr(value).split())
     return text if len(text) <= LONGEST_SETTING else f"{text[: LONGEST_SETTING - 1]}…"
 
 
@@ -193,13 +193,6 @@ def facts_of_rows(X: Any) -> tuple[ColumnFacts, ...] | None:
 
 def _are_facts(X: Any) -> bool:
     return isinstance(X, Sequence) and len(X) > 0 and all(isinstance(one, ColumnFacts) for one in X)
-
-
-def _n_rows(X: Any) -> int | None:
-    """Return the number of rows; None for facts, which do not tell."""
-    if _are_facts(X):
-        return None
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _as_table(X: Any) -> Any:

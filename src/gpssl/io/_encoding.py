@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
@@ -48,21 +48,18 @@ class Form:
     put_together: Callable[[dict[str, Any]], Any]
 
 
-class Forms(Mapping[str, Form]):
+class Forms:
     """Forms by their names in files. Each is made when it is first asked for: a model imports the classes that it consists of."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Form]], renamed: Mapping[str, str]) -> None:
         self._makers = {name: cache(maker) for name, maker in makers.items()}
         self._renamed = renamed
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._makers
+
     def __getitem__(self, name: str) -> Form:
         return self._makers[name]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
 
     def name_of(self, kind: type) -> str | None:
         """Return the name of a class in files: its library and its own name, or the name it had before; None where it has no form."""
@@ -227,7 +224,9 @@ class Encoder:
             return {"same": self._met[id(value)][0]}
         name = self._forms.name_of(type(value))
         if name is None:
-            raise self._refusal(_name(value))
+            is_function = callable(value) and hasattr(value, "__qualname__")
+            kind = f"{type(value).__module__}.{type(value).__qualname__}"
+            raise self._refusal(f"the function {value.__qualname__}" if is_function else f"of class {kind}")
         try:
             parts = self._forms[name].take_apart(value)
         except ModelFileError as error:
@@ -251,12 +250,6 @@ def _place(key: Any) -> str:
     return f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!r}]"
 
 
-def _name(value: Any) -> str:
-    if callable(value) and hasattr(value, "__qualname__"):
-        return f"the function {value.__qualname__}"
-    return f"of class {type(value).__module__}.{type(value).__qualname__}"
-
-
 def _advice(path: list[str]) -> str:
     if any(part in (".kernel_", ".kernel") for part in path):
         return (
@@ -271,7 +264,7 @@ def _advice(path: list[str]) -> str:
 class Decoder:
     """Decodes JSON to objects; `read_array` returns the array of a name."""
 
-    def __init__(self, forms: Mapping[str, Form], read_array: Callable[[str], NDArray[Any]]) -> None:
+    def __init__(self, forms: Forms, read_array: Callable[[str], NDArray[Any]]) -> None:
         self._forms = forms
         self._read_array = read_array
         self._arrays: dict[str, NDArray[Any]] = {}

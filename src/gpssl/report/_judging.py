@@ -116,11 +116,9 @@ class _Shown(NamedTuple):
 
     def with_held_out(self, values: NDArray[Any], held_out: NDArray[Any]) -> NDArray[Any]:
         """Replace the values of rows with a label, which the model has seen, by those predicted without it."""
-        place_of = np.full(len(self.target.values), -1)
-        place_of[self.labeled] = np.arange(len(self.labeled))
-        among = place_of[self.places]
+        _, shown, known = np.intersect1d(self.places, self.labeled, return_indices=True)
         values = values.copy()
-        values[among >= 0] = held_out[among[among >= 0]]
+        values[shown] = held_out[known]
         return values
 
 
