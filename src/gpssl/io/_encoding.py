@@ -30,6 +30,10 @@ ARRAY_KINDS = "biufUMm"
 """Kinds of arrays that need no pickle: booleans, numbers, text, dates."""
 FITTED = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*_", re.ASCII)
 """Names that scikit-learn gives to attributes that `fit` has set."""
+DEEPEST = 300
+"""Levels of lists and objects within each other."""
+TYPES: dict[str, type] = {kind.__name__: kind for kind in (*np.sctypeDict.values(), np.number, np.integer, np.floating)}
+"""NumPy's types by name, which are parameters of vectorizers and of functions that select columns."""
 
 Shapes = Mapping[str, str]
 """Shapes of arrays, such as {"points": "M …", "factor": "M M"}: equal letters are equal sizes, … stands for any number of sizes."""
@@ -162,12 +166,6 @@ def check_shapes(kind: type, parts: Mapping[str, Any], shapes: Shapes) -> None:
             letters, shape = letters[:-1], shape[: len(letters) - 1]
         if len(shape) != len(letters) or any(sizes.setdefault(letter, size) != size for letter, size in zip(letters, shape, strict=True)):
             raise ModelFileError(f"{kind.__name__} has {name} of a shape that does not fit: {shape}, where [{text}] belongs")
-
-
-DEEPEST = 300
-"""Levels of lists and objects within each other."""
-TYPES: dict[str, type] = {kind.__name__: kind for kind in (*np.sctypeDict.values(), np.number, np.integer, np.floating)}
-"""NumPy's types by name, which are parameters of vectorizers and of functions that select columns."""
 
 
 class Encoder:

@@ -96,7 +96,7 @@ def make_report(
     if is_of_model and notes.get("table") not in (None, subject.name):
         subject.notes.append(f"The model was trained on {notes['table']}: the curves are of heads trained on the labels of {subject.name}.")
     with subject.noting():
-        content = _content(loaded, subject, rivals=rivals, seed=notes.get("seed", 0) if random_state is None else random_state)
+        content = _content_of(loaded, subject, rivals=rivals, seed=notes.get("seed", 0) if random_state is None else random_state)
         if out is not None:
             with replacing(out, force=force) as beside:
                 beside.write_text(render(content), encoding="utf-8")
@@ -112,7 +112,7 @@ def _check_not_seen(card: ModelCard, target: str | None) -> None:
         )
 
 
-def _content(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> ReportContent:
+def _content_of(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> ReportContent:
     """Return all that the page shows."""
     ssl, card = representation_of(loaded), loaded.card_
     places = _shown_places(subject.n_rows, seed)
@@ -200,10 +200,10 @@ def _hover_columns(cells: Any, target: Target | None) -> list[HoverColumn]:
     limit = FEW_HOVER_COLUMNS if len(cells) > MANY_POINTS else HOVER_COLUMNS
     first = [target.name] if target is not None and target.name in cells.columns else []
     names = [*first, *(name for name in cells.columns if name not in first)][:limit]
-    return [HoverColumn(str(name), _texts(cells[name])) for name in names]
+    return [HoverColumn(str(name), _as_texts(cells[name])) for name in names]
 
 
-def _texts(column: Any) -> list[str]:
+def _as_texts(column: Any) -> list[str]:
     """Return cells as texts for people: short numbers, and nothing for missing cells."""
     values = zip(column.tolist(), column.isna(), strict=True)
     return ["" if missing else f"{value:.6g}" if isinstance(value, float) else str(value) for value, missing in values]
