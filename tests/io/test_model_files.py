@@ -36,7 +36,7 @@ from gpssl.downstream import BayesianLogisticRegression, PerceptronClassifier
 from gpssl.inference import Mode, Sampling, Variational
 from gpssl.io import ModelFileError
 from gpssl.io._encoding import Decoder, Encoder
-from gpssl.io._stored_models import FORMS
+from gpssl.io._stored_classes import FORMS
 from kinds_of_rows import KINDS, Kind
 
 RNG = np.random.default_rng(0)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from gpssl.report import _map
-from gpssl.report._map import plane_of
+from gpssl.report import _making
+from gpssl.report._making import plane_of
 
 
 def blobs(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -17,29 +17,27 @@ def blobs(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_one_and_two_dimensions_are_drawn_as_they_are() -> None:
     mean, std = np.random.default_rng(0).normal(size=(2, 30, 2))
-    one = plane_of(mean[:, :1], std[:, :1], seed=0)
-    np.testing.assert_array_equal(one.x, mean[:, 0])
-    np.testing.assert_array_equal(one.y, std[:, 0])
-    two = plane_of(mean, std, seed=0)
-    np.testing.assert_array_equal(np.column_stack([two.x, two.y]), mean)
-    few = plane_of(np.ones((3, 5)), np.ones((3, 5)), seed=0)
-    assert "dimensions 1 and 2" in few.axes
+    one, _ = plane_of(mean[:, :1], std[:, :1], seed=0)
+    np.testing.assert_array_equal(one, np.column_stack([mean[:, 0], std[:, 0]]))
+    two, _ = plane_of(mean, std, seed=0)
+    np.testing.assert_array_equal(two, mean)
+    few, axes = plane_of(np.ones((3, 5)), np.ones((3, 5)), seed=0)
+    assert few.shape == (3, 2)
+    assert "dimensions 1 and 2" in axes
 
 
 def test_neighbors_stay_neighbors() -> None:
     mean, side = blobs(60)
-    drawn = plane_of(mean, np.ones_like(mean), seed=0)
-    places = np.column_stack([drawn.x, drawn.y])
+    places, axes = plane_of(mean, np.ones_like(mean), seed=0)
     nearest = NearestNeighbors(n_neighbors=5).fit(places).kneighbors(return_distance=False)
     assert (side[nearest] == side[:, None]).mean() > 0.95
-    assert "t-SNE" in drawn.axes
+    assert "t-SNE" in axes
 
 
 def test_rows_beyond_the_arranged_ones_are_placed_among_their_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_map, "TSNE_ROWS", 40)
+    monkeypatch.setattr(_making, "TSNE_ROWS", 40)
     mean, side = blobs(200)
-    drawn = plane_of(mean, np.ones_like(mean), seed=0)
-    places = np.column_stack([drawn.x, drawn.y])
+    places, axes = plane_of(mean, np.ones_like(mean), seed=0)
     nearest = NearestNeighbors(n_neighbors=5).fit(places).kneighbors(return_distance=False)
     assert (side[nearest] == side[:, None]).mean() > 0.95
-    assert "40 rows" in drawn.axes
+    assert "40 rows" in axes

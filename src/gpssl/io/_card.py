@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+import platform
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import _num_samples
 
 from ..data._column_facts import ColumnFacts
 from ..data._opening import is_lazy
+from ..downstream._marginal import Marginalized
+from ..estimator import GPSSL
 
 MOST_COLUMNS = 10_000
 """Number of columns beyond which a card does not describe them."""
 SHOWN_COLUMNS = 5
+LONGEST_SETTING = 300
+LIBRARIES = ("gpssl", "numpy", "scipy", "scikit-learn")
 
 
 class OutsideTrainingRangeWarning(UserWarning):
@@ -51,8 +60,7 @@ class ModelCard:
         """
         if self.columns is None or is_lazy(X):
             return []
-        facts = {one.name: one for one in self.columns}
-        sentences = [facts[name].departures(column) for name, column in _columns_to_look_at(X, self.columns)]
+        sentences = [facts.departures(column) for facts, column in _columns_to_compare(X, self.columns)]
         return [sentence for sentence in sentences if sentence is not None]
 
     def warn(self, X: Any, stacklevel: int = 2) -> None:
@@ -80,32 +88,76 @@ class ModelCard:
         return card
 
 
-def facts_of_rows(X: Any) -> tuple[ColumnFacts, ...] | None:
-    """Return facts about each column of a data frame or two-dimensional array; None for rows that are no table, such as strings.
+def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None = None) -> ModelCard:
+    """Return the card of a fitted model, as `save` writes it."""
+    known: ModelCard | None = vars(model).get("card_")
+    columns, n_rows = (None, None) if known is None else (known.columns, known.n_rows)
+    if trained_on is not None:
+        columns, n_rows = facts_of_rows(trained_on), None if _are_facts(trained_on) else int(_num_samples(trained_on))
+        n_features = vars(model).get("n_features_in_")  # which rows that are no table do not have
+        if columns is not None and n_features is not None and len(columns) != n_features:
+            raise ValueError(
+                f"trained_on has {len(columns)} columns, but the model was fitted to {n_features}: pass X as it was given to fit."
+            )
+    return ModelCard(
+        model=type(model).__name__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions={"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
+        n_rows=_weight(model) if n_rows is None else n_rows,
+        columns=columns,
+        settings=_settings(model),
+        notes=_checked_notes(known.notes if notes is None and known is not None else notes),
+    )
 
-    Columns without a name are called x0, x1, …, as scikit-learn does.
-    """
-    if isinstance(X, Sequence) and X and all(isinstance(one, ColumnFacts) for one in X):
-        return tuple(X)
-    if is_lazy(X) and not isinstance(X, np.memmap):
-        raise TypeError(
-            f"trained_on is the rows in memory, as an array or a data frame, or a list of ColumnFacts; got {type(X).__name__}. Pass a "
-            "sample of the rows, or leave it out."
-        )
-    table = _as_table(X)
-    if table is None or table.shape[1] > MOST_COLUMNS:
+
+def representation_of(model: Any) -> Any:
+    """Return the fitted representation of a classifier or regressor; `GPSSL` and `GPPrior` are representations themselves."""
+    if not isinstance(model, Marginalized):
+        return model
+    return model.representation_.estimator if isinstance(model.representation_, FrozenEstimator) else model.representation_
+
+
+def _weight(model: Any) -> int | None:
+    """Return the number of rows that the moments sum up, by their weights; None where that is not whole, or there are no moments."""
+    representation = representation_of(model)
+    if not isinstance(representation, GPSSL) or not float(representation.moments_.weight).is_integer():
         return None
-    return tuple(ColumnFacts.of(name, column) for name, column in _columns(table))
+    return int(representation.moments_.weight)
 
 
-def n_rows_of(X: Any) -> int | None:
-    """Return the number of rows; None for facts, which do not tell."""
-    if X is None or (isinstance(X, Sequence) and X and isinstance(X[0], ColumnFacts)):
-        return None
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+def _settings(model: Any) -> dict[str, Any]:
+    """Return parameters and a few results as texts and numbers."""
+    settings = {name: _readable(value) for name, value in model.get_params(deep=False).items()}
+    representation = representation_of(model)
+    if isinstance(representation, GPSSL):
+        settings |= {
+            "residual": float(representation.residual_),
+            "temperature as used": float(representation.temperature_),
+            "inducing points": len(representation.inducing_points_),
+            "directions": len(representation.eigenvalues_),
+        }
+    if "classes_" in vars(model):  # a classifier
+        settings["classes"] = [_readable(value) for value in model.classes_.tolist()]
+    if isinstance(model, Marginalized):
+        settings["labeled rows"] = int(model.n_labeled_)
+    return settings
 
 
-def checked_notes(notes: Any) -> dict[str, Any]:
+def _readable(value: Any) -> Any:
+    """Return a number or a text as it is, anything else as its `repr`, shortened."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else repr(value)
+    if isinstance(value, np.ndarray):
+        return f"array of shape {list(value.shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST_SETTING else f"{text[: LONGEST_SETTING - 1]}…"
+
+
+def _checked_notes(notes: Any) -> dict[str, Any]:
     """Return the notes as they will come back from the file. Raise ValueError or TypeError for what JSON cannot hold."""
     try:
         text = json.dumps({} if notes is None else notes, allow_nan=False)
@@ -117,6 +169,30 @@ def checked_notes(notes: Any) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise TypeError(f"notes must be a dictionary, got {type(notes).__name__}.")
     return content
+
+
+def facts_of_rows(X: Any) -> tuple[ColumnFacts, ...] | None:
+    """Return facts about each column of a data frame or two-dimensional array; None for rows that are no table, such as strings.
+
+    Columns without a name are called x0, x1, …, as scikit-learn does.
+    """
+    if _are_facts(X):
+        return tuple(X)
+    if is_lazy(X) and not isinstance(X, np.memmap):
+        raise TypeError(
+            f"trained_on is the rows in memory, as an array or a data frame, or a list of ColumnFacts; got {type(X).__name__}. Pass a "
+            "sample of the rows, or leave it out."
+        )
+    table = _as_table(X)
+    if table is None or table.shape[1] > MOST_COLUMNS:
+        return None
+    places = range(table.shape[1])
+    names = table.columns if hasattr(table, "columns") else [f"x{place}" for place in places]
+    return tuple(map(ColumnFacts.of, names, _columns(table, places)))
+
+
+def _are_facts(X: Any) -> bool:
+    return isinstance(X, Sequence) and len(X) > 0 and all(isinstance(one, ColumnFacts) for one in X)
 
 
 def _as_table(X: Any) -> Any:
@@ -138,41 +214,32 @@ def _as_array(rows: Sequence[Any]) -> NDArray[Any] | None:
     return array if array.dtype.kind in "fiub" else np.array(rows, dtype=object)
 
 
-def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield names and columns."""
-    if hasattr(table, "columns"):
-        yield from ((name, table[name]) for name in table.columns)
-        return
+def _columns(table: Any, places: Iterable[int]) -> Iterator[Any]:
+    """Yield the columns at these places, dense."""
     by_columns = table.tocsc() if issparse(table) else table
-    for place in range(table.shape[1]):
-        yield f"x{place}", _dense_column(by_columns, place)
+    for place in places:
+        if hasattr(table, "columns"):
+            yield table[table.columns[place]]
+        else:
+            yield by_columns[:, [place]].toarray()[:, 0] if issparse(table) else table[:, place]
 
 
-def _dense_column(table: Any, place: int) -> NDArray[Any]:
-    return table[:, [place]].toarray()[:, 0] if issparse(table) else table[:, place]
-
-
-def _columns_to_look_at(X: Any, facts: Sequence[ColumnFacts]) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of X that the facts describe, with their names; of an array of numbers only those that leave their range."""
+def _columns_to_compare(X: Any, facts: Sequence[ColumnFacts]) -> Iterator[tuple[ColumnFacts, Any]]:
+    """Yield the facts that describe columns of X, each with its column: by name where X has such names, otherwise by position."""
     table = _as_table(X)
     if table is None:
         return
-    if hasattr(table, "columns"):
-        by_name = {str(name): name for name in table.columns}
-        if any(one.name in by_name for one in facts):
-            yield from ((one.name, table[by_name[one.name]]) for one in facts if one.name in by_name)
-            return
-    if table.shape[1] != len(facts):
-        return
-    if issparse(table) or (isinstance(table, np.ndarray) and table.dtype.kind in "fiub"):
-        by_columns = table.tocsc() if issparse(table) else table
-        yield from ((facts[place].name, _dense_column(by_columns, place)) for place in _suspicious(table, facts))
-        return
-    yield from ((one.name, column) for one, (_, column) in zip(facts, _columns(table), strict=True))
+    place_of = {str(name): place for place, name in enumerate(getattr(table, "columns", ()))}
+    described = {place_of[one.name]: one for one in facts if one.name in place_of}
+    if not described and table.shape[1] == len(facts):
+        described = {place: facts[place] for place in _suspicious(table, facts)}
+    yield from zip(described.values(), _columns(table, described), strict=True)
 
 
-def _suspicious(table: Any, facts: Sequence[ColumnFacts]) -> list[int]:
-    """Return the columns with numbers outside of their range or with missing cells, and all categories."""
+def _suspicious(table: Any, facts: Sequence[ColumnFacts]) -> Iterable[int]:
+    """Return the columns of an array of numbers that leave their range, have missing cells or are categories; of other tables, all."""
+    if not issparse(table) and not (isinstance(table, np.ndarray) and table.dtype.kind in "fiub"):
+        return range(len(facts))
     if table.shape[0] == 0:
         return []
     least, most = ((end.toarray().ravel() if issparse(end) else end) for end in (table.min(axis=0), table.max(axis=0)))

@@ -1,4 +1,4 @@
-"""Encode objects as JSON and arrays, and decode them. A file yields only objects that `_stored_models.py` lists.
+"""Encode objects as JSON and arrays, and decode them. A file yields only objects that `_stored_classes.py` lists.
 
 | in Python                     | in JSON                                         |
 |-------------------------------|-------------------------------------------------|
@@ -17,21 +17,30 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._archive import ARRAY_KINDS, ModelFileError
-
+ARRAY_KINDS = "biufUMm"
+"""Kinds of arrays that need no pickle: booleans, numbers, text, dates."""
 FITTED = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*_", re.ASCII)
 """Names that scikit-learn gives to attributes that `fit` has set."""
+DEEPEST = 300
+"""Levels of lists and objects within each other."""
+TYPES: dict[str, type] = {kind.__name__: kind for kind in (*np.sctypeDict.values(), np.number, np.integer, np.floating)}
+"""NumPy's types by name, which are parameters of vectorizers and of functions that select columns."""
 
 Shapes = Mapping[str, str]
 """Shapes of arrays, such as {"points": "M …", "factor": "M M"}: equal letters are equal sizes, … stands for any number of sizes."""
+
+
+class ModelFileError(ValueError):
+    """A file holds no model that this version can read, or a model cannot be written."""
 
 
 @dataclass(frozen=True)
@@ -43,23 +52,18 @@ class Form:
     put_together: Callable[[dict[str, Any]], Any]
 
 
-class Forms(Mapping[str, Form]):
+class Forms:
     """Forms by their names in files. Each is made when it is first asked for: a model imports the classes that it consists of."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Form]], renamed: Mapping[str, str]) -> None:
-        self._makers, self._renamed = makers, renamed
-        self._made: dict[str, Form] = {}
+        self._makers = {name: cache(maker) for name, maker in makers.items()}
+        self._renamed = renamed
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._makers
 
     def __getitem__(self, name: str) -> Form:
-        if name not in self._made:
-            self._made[name] = self._makers[name]()
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
+        return self._makers[name]()
 
     def name_of(self, kind: type) -> str | None:
         """Return the name of a class in files: its library and its own name, or the name it had before; None where it has no form."""
@@ -164,12 +168,6 @@ def check_shapes(kind: type, parts: Mapping[str, Any], shapes: Shapes) -> None:
             raise ModelFileError(f"{kind.__name__} has {name} of a shape that does not fit: {shape}, where [{text}] belongs")
 
 
-DEEPEST = 300
-"""Levels of lists and objects within each other."""
-TYPES: dict[str, type] = {kind.__name__: kind for kind in (*np.sctypeDict.values(), np.number, np.integer, np.floating)}
-"""NumPy's types by name, which are parameters of vectorizers and of functions that select columns."""
-
-
 class Encoder:
     """Encodes objects as JSON and collects their arrays in `arrays`."""
 
@@ -204,9 +202,8 @@ class Encoder:
     def _encode_numpy(self, value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.dtype.kind == "O":
             return {"objects": [self._within(f"[{place}]", cell) for place, cell in enumerate(value.ravel())], "shape": list(value.shape)}
-        if (
-            value.dtype.kind not in ARRAY_KINDS or value.dtype.itemsize == 0 or value.dtype.str[1:] == "f16"
-        ):  # long doubles differ between machines
+        is_long_double = value.dtype.str[1:] == "f16"  # which differ between machines
+        if value.dtype.kind not in ARRAY_KINDS or value.dtype.itemsize == 0 or is_long_double:
             raise self._refusal(f"an array of {value.dtype}")
         if isinstance(value, np.generic):
             if value.dtype.kind in "Mm":
@@ -225,7 +222,9 @@ class Encoder:
             return {"same": self._met[id(value)][0]}
         name = self._forms.name_of(type(value))
         if name is None:
-            raise self._refusal(_name(value))
+            is_function = callable(value) and hasattr(value, "__qualname__")
+            kind = f"{type(value).__module__}.{type(value).__qualname__}"
+            raise self._refusal(f"the function {value.__qualname__}" if is_function else f"of class {kind}")
         try:
             parts = self._forms[name].take_apart(value)
         except ModelFileError as error:
@@ -249,12 +248,6 @@ def _place(key: Any) -> str:
     return f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!r}]"
 
 
-def _name(value: Any) -> str:
-    if callable(value) and hasattr(value, "__qualname__"):
-        return f"the function {value.__qualname__}"
-    return f"of class {type(value).__module__}.{type(value).__qualname__}"
-
-
 def _advice(path: list[str]) -> str:
     if any(part in (".kernel_", ".kernel") for part in path):
         return (
@@ -269,7 +262,7 @@ def _advice(path: list[str]) -> str:
 class Decoder:
     """Decodes JSON to objects; `read_array` returns the array of a name."""
 
-    def __init__(self, forms: Mapping[str, Form], read_array: Callable[[str], NDArray[Any]]) -> None:
+    def __init__(self, forms: Forms, read_array: Callable[[str], NDArray[Any]]) -> None:
         self._forms = forms
         self._read_array = read_array
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -286,73 +279,55 @@ class Decoder:
         return decoded
 
     def _decode(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self.decode(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        kind = next((kind for kind in self._KINDS if kind in value), None)
-        if kind is None:
-            raise ModelFileError(f"a value of unknown kind, {str(sorted(map(str, value)))[:80]}")
-        return self._KINDS[kind](self, value)
+        match value:
+            case list():
+                return [self.decode(item) for item in value]
+            case {"object": name}:
+                return self._object(str(name), int(value["number"]), value["state"])
+            case {"same": number}:
+                return self._objects[int(number)]
+            case {"array": name}:
+                return self._array(str(name))
+            case {"objects": cells}:
+                return self._array_of_objects(cells, value["shape"])
+            case {"scalar": content}:
+                return self._scalar(self.decode(content), np.dtype(str(value["dtype"])))
+            case {"type": name}:
+                return TYPES[str(name)]
+            case {"float": text}:
+                return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[text]
+            case {"tuple": items}:
+                return tuple(self.decode(item) for item in items)
+            case {"dict": pairs}:
+                return {self.decode(key): self.decode(item) for key, item in pairs}
+            case {"slice": parts}:
+                start, stop, step = (self.decode(part) for part in parts)
+                return slice(start, stop, step)
+            case dict():
+                raise ModelFileError(f"a value of unknown kind, {str(sorted(map(str, value)))[:80]}")
+        return value
 
-    def _tuple(self, value: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(self.decode(item) for item in value["tuple"])
-
-    def _dict(self, value: dict[str, Any]) -> dict[Any, Any]:
-        return {self.decode(key): self.decode(item) for key, item in value["dict"]}
-
-    def _slice(self, value: dict[str, Any]) -> slice:
-        start, stop, step = (self.decode(part) for part in value["slice"])
-        return slice(start, stop, step)
-
-    def _float(self, value: dict[str, Any]) -> float:
-        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value["float"]]
-
-    def _scalar(self, value: dict[str, Any]) -> Any:
-        dtype = np.dtype(str(value["dtype"]))
-        content = self.decode(value["scalar"])
-        if dtype.kind not in "biufU" or not isinstance(content, bool | int | float | str):
-            raise ModelFileError(f"a number of type {dtype}")
-        return dtype.type(content)
-
-    def _type(self, value: dict[str, Any]) -> type:
-        return TYPES[str(value["type"])]
-
-    def _array(self, value: dict[str, Any]) -> NDArray[Any]:
-        name = str(value["array"])
-        if name not in self._arrays:
-            self._arrays[name] = self._read_array(name)
-        return self._arrays[name]
-
-    def _array_of_objects(self, value: dict[str, Any]) -> NDArray[Any]:
-        cells = np.empty(len(value["objects"]), dtype=object)
-        for place, cell in enumerate(value["objects"]):
-            cells[place] = self.decode(cell)
-        return cells.reshape([int(size) for size in value["shape"]])
-
-    def _same(self, value: dict[str, Any]) -> Any:
-        return self._objects[int(value["same"])]
-
-    def _object(self, value: dict[str, Any]) -> Any:
-        name = str(value["object"])
+    def _object(self, name: str, number: int, state: dict[str, Any]) -> Any:
         if name not in self._forms:
             raise ModelFileError(
                 f"it asks for {name[:80]!r}, which is no part of a model that this version of gpssl knows; it may be from a newer version"
             )
-        state = {str(part): self.decode(content) for part, content in value["state"].items()}
-        built = self._forms[name].put_together(state)
-        self._objects[int(value["number"])] = built
-        return built
+        parts = {str(part): self.decode(content) for part, content in state.items()}
+        self._objects[number] = self._forms[name].put_together(parts)
+        return self._objects[number]
 
-    _KINDS: Mapping[str, Callable[[Decoder, dict[str, Any]], Any]] = {
-        "object": _object,
-        "same": _same,
-        "array": _array,
-        "objects": _array_of_objects,
-        "scalar": _scalar,
-        "type": _type,
-        "float": _float,
-        "tuple": _tuple,
-        "dict": _dict,
-        "slice": _slice,
-    }
+    def _array(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:
+            self._arrays[name] = self._read_array(name)
+        return self._arrays[name]
+
+    def _array_of_objects(self, cells: list[Any], shape: list[int]) -> NDArray[Any]:
+        array = np.empty(len(cells), dtype=object)
+        for place, cell in enumerate(cells):
+            array[place] = self.decode(cell)
+        return array.reshape([int(size) for size in shape])
+
+    def _scalar(self, content: Any, dtype: np.dtype[Any]) -> Any:
+        if dtype.kind not in "biufU" or not isinstance(content, bool | int | float | str):
+            raise ModelFileError(f"a number of type {dtype}")
+        return dtype.type(content)

@@ -1,34 +1,49 @@
-"""Save models to files, load them, and read their cards."""
+"""Save models to files, load them, and read their cards.
+
+A file is a zip of arrays and JSON, written as a whole or not at all, and read as if an enemy had written it: nothing is unpickled, no name
+in the file becomes a path, and no header is believed before it has been compared with the bytes after it.
+"""
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
+import json
+import math
+import os
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from .._runtime.atomic import written_beside
 from ..data._column_facts import ColumnFacts
 from ..downstream._marginal import Marginalized
 from ..estimator import GPSSL
-from ._archive import CARD, MODEL, Archive, ModelFileError, open_archive, write_archive
-from ._card import ModelCard, checked_notes, facts_of_rows, n_rows_of
-from ._encoding import Decoder, Encoder
-from ._stored_models import FORMS
+from ._card import ModelCard, card_of, representation_of
+from ._encoding import ARRAY_KINDS, Decoder, Encoder, ModelFileError
+from ._stored_classes import FORMS
 
 FORMAT = 1
 """Number of the file format. It grows when older versions could not read what is written; older formats stay readable."""
 
+CARD, MODEL = "card.json", "model.json"
+ARRAY = re.compile(r"arrays/[0-9]{1,9}\.npy", re.ASCII)
+MOST_MEMBERS = 100_000
+LARGEST_RATIO = 100
+"""Largest ratio of a member's size to its size in the file. What compresses better, such as many zeros, is stored uncompressed, so that
+the table of contents is enough to recognize a decompression bomb."""
+SMALL = 2**16
+"""Bytes up to which the ratio does not matter."""
+
 SAVEABLE = ("GPSSL", "GPPrior", "MarginalizedClassifier", "MarginalizedRegressor")
-LIBRARIES = ("gpssl", "numpy", "scipy", "scikit-learn")
-LONGEST_SETTING = 300
 
 
 def save(
@@ -78,7 +93,7 @@ def save(
     card = card_of(model, trained_on, notes)
     encoder = Encoder(FORMS)
     content = encoder.encode(model)
-    write_archive(Path(path), {CARD: {"format": FORMAT, "card": card.to_json()}, MODEL: content}, encoder.arrays)
+    _write_archive(Path(path), {CARD: {"format": FORMAT, "card": card.to_json()}, MODEL: content}, encoder.arrays)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -104,7 +119,7 @@ def load(path: str | PathLike[str]) -> Any:
     >>> print(*flowers.card_.departures([[50.0, 3.0, 4.0, 1.0]]))
     'x0': of 1 rows, 1 above 7.9, the most in training (up to 50).
     """
-    with open_archive(Path(path)) as archive:
+    with _open_archive(Path(path)) as archive:
         card = _card_in(archive)
         model = _model_in(archive)
         attach_card(card, model)
@@ -113,11 +128,11 @@ def load(path: str | PathLike[str]) -> Any:
 
 def read_card(path: str | PathLike[str]) -> ModelCard:
     """Read the card of a model file, without building the model."""
-    with open_archive(Path(path)) as archive:
+    with _open_archive(Path(path)) as archive:
         return _card_in(archive)
 
 
-def _card_in(archive: Archive) -> ModelCard:
+def _card_in(archive: _Archive) -> ModelCard:
     content = archive.read_json(CARD)
     number = content["format"]
     if not isinstance(number, int) or number < 1:
@@ -131,17 +146,10 @@ def _card_in(archive: Archive) -> ModelCard:
     return ModelCard.from_json(content["card"])
 
 
-def _is_saveable(model: Any) -> bool:
-    """Tell models that a file may hold by the class that has this name in files; a class of the same name elsewhere is another."""
-    return FORMS.name_of(type(model)) in [f"gpssl.{name}" for name in SAVEABLE]
-
-
-def _model_in(archive: Archive) -> Any:
+def _model_in(archive: _Archive) -> Any:
     try:
         model = Decoder(FORMS, archive.read_array).decode(archive.read_json(MODEL))
     except ModelFileError as error:
-        if str(archive.path) in str(error):
-            raise
         raise ModelFileError(f"{archive.path} cannot be read: {error}.") from error
     if not _is_saveable(model):
         raise ModelFileError(f"{archive.path} holds no model, but {type(model).__name__}.")
@@ -149,83 +157,105 @@ def _model_in(archive: Archive) -> Any:
     return model
 
 
+def _is_saveable(model: Any) -> bool:
+    """Tell models that a file may hold by the class that has this name in files; a class of the same name elsewhere is another."""
+    return FORMS.name_of(type(model)) in [f"gpssl.{name}" for name in SAVEABLE]
+
+
 def attach_card(card: ModelCard, model: Any) -> None:
     """Give the card to the model and to its parts that can be called with rows: they then warn of rows that leave its ranges."""
     model.card_ = card
-    representation = _representation(model)
+    representation = representation_of(model)
     if _is_saveable(representation):
         representation.card_ = card
     if isinstance(model, Marginalized) and model.n_draws is not None:
         model.functions_.card_ = card
 
 
-def _representation(model: Any) -> Any:
-    """Return the fitted representation of a classifier or regressor; `GPSSL` and `GPPrior` are representations themselves."""
-    if not isinstance(model, Marginalized):
-        return model
-    return model.representation_.estimator if isinstance(model.representation_, FrozenEstimator) else model.representation_
+def _write_archive(path: Path, texts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write JSON and arrays by name, to a file beside that is then renamed, so that the file is always whole."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} for the model {path.name}: make it first, or name another.")
+    with written_beside(path) as beside, ZipFile(beside, "w") as archive:
+        for name, content in texts.items():
+            _write(archive, name, json.dumps(content, allow_nan=False, indent=1).encode("ascii"))
+        for name, array in arrays.items():
+            buffer = BytesIO()
+            np.lib.format.write_array(buffer, array, allow_pickle=False)
+            _write(archive, name, buffer.getvalue())
 
 
-def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None = None) -> ModelCard:
-    """Return the card of a fitted model, as `save` writes it."""
-    known: ModelCard | None = vars(model).get("card_")
-    if trained_on is None:
-        columns, n_rows = (None, None) if known is None else (known.columns, known.n_rows)
-    else:
-        columns, n_rows = facts_of_rows(trained_on), n_rows_of(trained_on)
-        _check_fits(model, columns)
-    return ModelCard(
-        model=type(model).__name__,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
-        n_rows=_weight(model) if n_rows is None else n_rows,
-        columns=columns,
-        settings=_settings(model),
-        notes=checked_notes(known.notes if notes is None and known is not None else notes),
-    )
+def _write(archive: ZipFile, name: str, data: bytes) -> None:
+    info = ZipInfo(name)  # without the time: the same content gives the same bytes
+    small_enough = len(data) <= max(SMALL, LARGEST_RATIO // 2 * len(zlib.compress(data, 1)))
+    info.compress_type = ZIP_DEFLATED if small_enough else ZIP_STORED
+    archive.writestr(info, data)
 
 
-def _check_fits(model: Any, columns: Sequence[ColumnFacts] | None) -> None:
-    n_features = vars(model).get("n_features_in_")  # which rows that are no table do not have
-    if columns is not None and n_features is not None and len(columns) != n_features:
-        raise ValueError(f"trained_on has {len(columns)} columns, but the model was fitted to {n_features}: pass X as it was given to fit.")
+class _Archive:
+    """An open file. Every member is checked before any is read."""
+
+    def __init__(self, path: Path, zipped: ZipFile) -> None:
+        self.path = path
+        self._zipped = zipped
+        self._members = {info.filename: info for info in zipped.infolist()}
+        if len(self._members) < len(zipped.infolist()) or not {CARD, MODEL} <= set(self._members):
+            self._damaged("it lacks a part, or has one twice")
+        if len(self._members) > MOST_MEMBERS:
+            self._damaged(f"it has more than {MOST_MEMBERS:,} parts")
+        for name, info in self._members.items():
+            if name not in (CARD, MODEL) and not ARRAY.fullmatch(name):
+                self._damaged(f"it has a part named {name[:60]!r}, which no model has")
+            if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED) or info.flag_bits & 1:
+                self._damaged(f"{name} is encrypted, or compressed in a way that no model is")
+            if info.file_size > max(SMALL, LARGEST_RATIO * info.compress_size) or info.compress_size > os.path.getsize(self.path):
+                self._damaged(f"{name} claims to be far larger than it can be")
+
+    def _damaged(self, why: str) -> NoReturn:
+        raise ModelFileError(f"{self.path} is no model of gpssl, or is damaged: {why}.")
+
+    def read_json(self, name: str) -> Any:
+        """Read what JSON allows and nothing else: no NaN, no numbers of thousands of digits."""
+        return json.loads(self._zipped.read(name).decode("utf-8"), parse_constant=_no_constant)
+
+    def read_array(self, name: str) -> NDArray[Any]:
+        """Read an array of numbers or text, after comparing its shape with its bytes."""
+        if not ARRAY.fullmatch(name) or name not in self._members:
+            raise ModelFileError(f"the array {name[:60]!r} is missing")
+        data = self._zipped.read(name)
+        _check_header(BytesIO(data))
+        return np.asarray(np.lib.format.read_array(BytesIO(data), allow_pickle=False))
 
 
-def _weight(model: Any) -> int | None:
-    """Return the number of rows that the moments sum up, by their weights; None where that is not whole, or there are no moments."""
-    representation = _representation(model)
-    if not isinstance(representation, GPSSL) or not float(representation.moments_.weight).is_integer():
-        return None
-    return int(representation.moments_.weight)
+@contextmanager
+def _open_archive(path: Path) -> Iterator[_Archive]:
+    """Open the file. Raise ModelFileError for whatever is wrong with it, here or in the block."""
+    with open(path, "rb") as file:
+        try:
+            with ZipFile(file) as zipped:
+                yield _Archive(path, zipped)
+        except ModelFileError:
+            raise
+        # Whatever an unexpected content leads to (bad numbers, wrong types, too deep a nesting), it is the file's fault.
+        except Exception as error:
+            text = " ".join(str(error).split()).rstrip(".")[:200]
+            what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+            raise ModelFileError(f"{path} is no model of gpssl, or is damaged ({what}).") from error
 
 
-def _settings(model: Any) -> dict[str, Any]:
-    """Return parameters and a few results as texts and numbers."""
-    settings = {name: _readable(value) for name, value in model.get_params(deep=False).items()}
-    representation = _representation(model)
-    if isinstance(representation, GPSSL):
-        settings |= {
-            "residual": float(representation.residual_),
-            "temperature as used": float(representation.temperature_),
-            "inducing points": len(representation.inducing_points_),
-            "directions": len(representation.eigenvalues_),
-        }
-    if "classes_" in vars(model):  # a classifier
-        settings["classes"] = [_readable(value) for value in model.classes_.tolist()]
-    if isinstance(model, Marginalized):
-        settings["labeled rows"] = int(model.n_labeled_)
-    return settings
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
 
 
-def _readable(value: Any) -> Any:
-    """Return a number or a text as it is, anything else as its `repr`, shortened."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else repr(value)
-    if isinstance(value, np.ndarray):
-        return f"array of shape {list(value.shape)}"
-    text = " ".join((repr(value) if not isinstance(value, BaseEstimator) else str(value)).split())
-    return text if len(text) <= LONGEST_SETTING else f"{text[: LONGEST_SETTING - 1]}…"
+def _check_header(stream: BytesIO) -> None:
+    """Raise ValueError for an array of objects, or one whose shape does not fit its bytes: NumPy would allocate memory for it first."""
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"an array of format {version}")
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(stream)
+    if dtype.hasobject or dtype.kind not in ARRAY_KINDS or dtype.itemsize == 0:
+        raise ValueError(f"an array of {dtype}, which would need code to be read")
+    n_bytes = len(stream.getvalue()) - stream.tell()
+    if any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != n_bytes:
+        raise ValueError(f"an array said to have shape {shape} in {n_bytes:,} bytes")

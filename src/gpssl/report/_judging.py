@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +27,17 @@ from ..evaluation._held_out import (
     number_curve,
     threshold_on_average,
 )
-from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
+from ..evaluation._selective import risk_coverage_curve
+from ..io._card import representation_of
 from ..workflows._choices import FULL, MAX_ROWS, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
-from ..workflows._transform import has_heads, representation_of
+from ..workflows._transform import has_heads
 from ._content import Chart, NamedCurve, Predictions, RiskTable, Thresholds
 from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
-HeldOut = TypeVar("HeldOut", HeldOutClasses, HeldOutNumbers)
 
 ERROR_RATES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 N_TARGETS = 15
@@ -65,13 +66,12 @@ def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: A
     fitted = loaded if predicts_it else clone(model).fit(labeled.rows, labeled.y)
     models = {FULL: model, **(_rivals(ssl, subject, labeled, settings, target) if rivals else {})}
     shown = _Shown(rows, places, labeled.places, target)
+    held_out = _hold_out(models, subject, labeled, target, seed)
+    full = held_out[FULL]
     if target.kind == "class":
-        classes = _hold_out(hold_out_classes, models, subject, labeled, seed)
-        error = float(classes[FULL].is_wrong.mean())
-        return Judged(_classes(fitted, shown, classes[FULL]), class_risks(classes[FULL]), *class_charts(classes), error)
-    numbers = _hold_out(hold_out_numbers, models, subject, labeled, seed)
-    error = root_mean_squared_error(numbers[FULL].y, numbers[FULL].mean)
-    return Judged(_numbers(fitted, shown, numbers[FULL]), number_risks(numbers[FULL]), *number_charts(numbers), error)
+        return Judged(_classes(fitted, shown, full), _class_risks(full), *_class_charts(held_out), float(full.is_wrong.mean()))
+    error = root_mean_squared_error(full.y, full.mean)
+    return Judged(_numbers(fitted, shown, full), _number_risks(full), *_number_charts(held_out), error)
 
 
 def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, target: Target) -> dict[str, Any]:
@@ -96,10 +96,9 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
     return found
 
 
-def _hold_out(
-    hold_out: Callable[..., HeldOut], models: Mapping[str, Any], subject: Subject, labeled: Labeled, seed: int
-) -> dict[str, HeldOut]:
+def _hold_out(models: Mapping[str, Any], subject: Subject, labeled: Labeled, target: Target, seed: int) -> dict[str, Any]:
     """Return what each model predicts for labels that it has not seen; a note tells rivals that cannot learn from them."""
+    hold_out: Any = hold_out_classes if target.kind == "class" else hold_out_numbers
     found = {}
     for name, model in models.items():
         try:
@@ -126,11 +125,9 @@ class _Shown(NamedTuple):
 
     def with_held_out(self, values: NDArray[Any], held_out: NDArray[Any]) -> NDArray[Any]:
         """Replace the values of rows with a label, which the model has seen, by those predicted without it."""
-        place_of = np.full(len(self.target.values), -1)
-        place_of[self.labeled] = np.arange(len(self.labeled))
-        among = place_of[self.places]
+        _, shown, known = np.intersect1d(self.places, self.labeled, return_indices=True)
         values = values.copy()
-        values[among >= 0] = held_out[among[among >= 0]]
+        values[shown] = held_out[known]
         return values
 
 
@@ -163,34 +160,34 @@ def _numbers(model: Any, shown: _Shown, held_out: HeldOutNumbers) -> Predictions
     )
 
 
-def class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
+def _class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
     """Draw the error rate against coverage, and accuracy against probability."""
-    risks = [_risks(name, risk_coverage_curve(h.y, h.proba, labels=h.classes)) for name, h in held_out.items()]
-    reliability = []
+    risks, reliability = [], []
     for name, h in held_out.items():
-        curve = reliability_curve(h.y, h.proba, labels=h.classes, n_bins=10)
-        reliability.append(NamedCurve(name, curve.certainty, curve.accuracy, np.round(curve.share * len(h.y))))
+        curve = risk_coverage_curve(h.y, h.proba, labels=h.classes)
+        risks.append(NamedCurve(name, curve.coverage, curve.risk))
+        bins = reliability_curve(h.y, h.proba, labels=h.classes, n_bins=10)
+        reliability.append(NamedCurve(name, bins.certainty, bins.accuracy, np.round(bins.share * len(h.y))))
     return (
         Chart(risks, "share of rows kept, the surest first", "error rate among them"),
         Chart(reliability, "probability that was given", "share that was right"),
     )
 
 
-def number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]:
+def _number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart]:
     """Draw the root mean squared error against coverage, and how often intervals hold."""
-    risks = [_risks(name, number_curve(h)) for name, h in held_out.items()]
-    holds = [NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])) for name, h in held_out.items()]
+    risks, holds = [], []
+    for name, h in held_out.items():
+        curve = number_curve(h)
+        risks.append(NamedCurve(name, curve.coverage, curve.risk))
+        holds.append(NamedCurve(name, LEVELS, np.array([h.interval_coverage(level) for level in LEVELS])))
     return (
         Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit=""),
         Chart(holds, "probability of the interval", "share of numbers within it"),
     )
 
 
-def _risks(name: str, curve: RiskCoverageCurve) -> NamedCurve:
-    return NamedCurve(name, curve.coverage, curve.risk)
-
-
-def class_risks(held_out: HeldOutClasses) -> RiskTable:
+def _class_risks(held_out: HeldOutClasses) -> RiskTable:
     """Return the error rates that a person may ask for, up to the first that all predictions meet."""
     curve = risk_coverage_curve(held_out.y, held_out.proba, labels=held_out.classes)
     overall = float(curve.risk[-1])
@@ -199,28 +196,27 @@ def class_risks(held_out: HeldOutClasses) -> RiskTable:
     average = np.array([threshold_on_average(curve, target) for target in targets])
     certain = np.array([certain_threshold(held_out, target, CONFIDENCE) for target in targets])
     wrong, certainty = held_out.is_wrong.astype(np.float64), held_out.certainty
-    start = int(np.searchsorted(targets, min(0.05, targets[-1])))
     return RiskTable(
         targets=targets,
         promises=[
             _promise("on average", average, certainty, wrong, AVERAGE),
             _promise(f"with {percent(CONFIDENCE, 0)} confidence", certain, certainty, wrong, CONFIDENT),
         ],
-        start=start,
+        start=int(np.searchsorted(targets, min(0.05, targets[-1]))),
     )
 
 
-def number_risks(held_out: HeldOutNumbers) -> RiskTable:
+def _number_risks(held_out: HeldOutNumbers) -> RiskTable:
     """Return errors that a person may ask for, from that of the most certain tenth to that of all predictions."""
     curve = number_curve(held_out)
-    lowest_risk = float(curve.risk[np.searchsorted(curve.coverage, 0.1)])
-    lowest = min(lowest_risk, 0.9 * float(curve.risk[-1]))
-    targets = np.linspace(lowest, float(curve.risk[-1]), N_TARGETS)
+    overall = float(curve.risk[-1])
+    lowest = min(float(curve.risk[np.searchsorted(curve.coverage, 0.1)]), 0.9 * overall)
+    targets = np.linspace(lowest, overall, N_TARGETS)
     thresholds = np.array([threshold_on_average(curve, target) for target in targets])
     squares = (held_out.y - held_out.mean) ** 2
     promise = _promise("on average", thresholds, -held_out.std, squares, AVERAGE_OF_NUMBERS)
-    root = Thresholds(promise.name, promise.threshold, promise.coverage, np.sqrt(promise.risk), promise.explanation)
-    return RiskTable(targets=targets, promises=[root], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
+    promise = replace(promise, risk=np.sqrt(promise.risk))
+    return RiskTable(targets=targets, promises=[promise], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
 
 
 def _promise(name: str, thresholds: Array, certainty: Array, losses: Array, explanation: str) -> Thresholds:

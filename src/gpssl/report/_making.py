@@ -1,4 +1,4 @@
-"""Make a report: from a model and a table to one page."""
+"""Make a report: from a model and a table to one page, with a map of the rows."""
 
 from __future__ import annotations
 
@@ -7,15 +7,31 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.manifold import TSNE
+from sklearn.neighbors import NearestNeighbors
+
+from ..data._labels import Target
 from ..data._writing import replacing
-from ..io._card import ModelCard
-from ..workflows._subject import Subject, as_path, check_outputs, open_subject
-from ..workflows._transform import open_model, representation_of
-from ._content import NumberColoring, ReportContent, SpectrumChart
+from ..io._card import ModelCard, representation_of
+from ..workflows._subject import Subject, as_path, check_outputs, concatenate, open_subject
+from ..workflows._transform import open_model
+from ._content import ClassColoring, HoverColumn, NumberColoring, Points, ReportContent, SpectrumChart
 from ._judging import judge
-from ._map import hover_columns, labels_coloring, points_of, shown_places, shown_rows
 from ._page import render
 from ._words import STD_OF_REPRESENTATION, facts_about, subtitle, what_is_predicted, what_was_learned
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+MAX_POINTS = 50_000
+HOVER_COLUMNS, FEW_HOVER_COLUMNS = 12, 6
+MANY_POINTS = 10_000
+TSNE_ROWS = 4000
+"""Rows that t-SNE arranges; it takes long with more."""
+FEWEST_ROWS = 10
+N_NEIGHBORS = 5
 
 
 @dataclass(frozen=True)
@@ -80,7 +96,7 @@ def make_report(
     if is_of_model and notes.get("table") not in (None, subject.name):
         subject.notes.append(f"The model was trained on {notes['table']}: the curves are of heads trained on the labels of {subject.name}.")
     with subject.noting():
-        content = build(loaded, subject, rivals=rivals, seed=notes.get("seed", 0) if random_state is None else random_state)
+        content = _content_of(loaded, subject, rivals=rivals, seed=notes.get("seed", 0) if random_state is None else random_state)
         if out is not None:
             with replacing(out, force=force) as beside:
                 beside.write_text(render(content), encoding="utf-8")
@@ -96,11 +112,11 @@ def _check_not_seen(card: ModelCard, target: str | None) -> None:
         )
 
 
-def build(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> ReportContent:
+def _content_of(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> ReportContent:
     """Return all that the page shows."""
     ssl, card = representation_of(loaded), loaded.card_
-    places = shown_places(subject.n_rows, seed)
-    rows, cells = shown_rows(subject, places)
+    places = _shown_places(subject.n_rows, seed)
+    rows, cells = _shown_rows(subject, places)
     mean, std = ssl.mean_and_std(rows)
     target = None if subject.target_name is None else subject.target()
     judged = None if target is None else judge(loaded, subject, target, places, rows, rivals=rivals, seed=seed)
@@ -110,9 +126,9 @@ def build(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> ReportCo
         title=f"{subject.name}: {'a representation of its rows' if target is None else f'predicting {target.name}'}",
         subtitle=subtitle(card, subject.n_rows),
         summary=[what_was_learned(ssl, subject), *predicted],
-        points=points_of(subject, places, mean, std, seed),
-        hover=hover_columns(cells, target),
-        colorings=[*([] if target is None else [labels_coloring(target, places)]), spread],
+        points=_points(subject, places, mean, std, seed),
+        hover=_hover_columns(cells, target),
+        colorings=[*([] if target is None else [_labels_coloring(target, places)]), spread],
         predictions=judged and judged.predictions,
         controls=judged and judged.controls,
         risk_coverage=judged and judged.risk_coverage,
@@ -120,3 +136,85 @@ def build(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> ReportCo
         spectrum=SpectrumChart(ssl.eigenvalues_),
         facts=facts_about(ssl, card, subject),
     )
+
+
+def _shown_places(n_rows: int, seed: int) -> Places:
+    """Return at most MAX_POINTS rows, sampled, so that the page stays responsive."""
+    if n_rows <= MAX_POINTS:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, MAX_POINTS, replace=False))
+
+
+def _shown_rows(subject: Subject, places: Places) -> tuple[Any, Any]:
+    """Return the rows at these places as the model takes them, and as the person had them."""
+    chosen = np.zeros(subject.n_rows, dtype=bool)
+    chosen[places] = True
+    parts = [(part.rows[chosen[where]], part.cells(False)[chosen[where]]) for part, where in subject.numbered_parts()]
+    rows, cells = zip(*parts, strict=True)
+    return concatenate(list(rows)), concatenate(list(cells))
+
+
+def _points(subject: Subject, places: Places, mean: Array, std: Array, seed: int) -> Points:
+    """Return where the rows are drawn: on the tissue, or in a plane of the representation."""
+    tissue = subject.coordinates()
+    plane, axes = plane_of(mean, std, seed) if tissue is None else (tissue[places], "place on the tissue")
+    return Points(
+        x=plane[:, 0],
+        y=plane[:, 1],
+        axes=axes,
+        rows=[f"{place + 1}" for place in places],
+        equal_aspect=tissue is not None,
+        flip_y=tissue is not None,
+        sampled_from=subject.n_rows if len(places) < subject.n_rows else None,
+    )
+
+
+def plane_of(mean: Array, std: Array, seed: int) -> tuple[Array, str]:
+    """Return places [n, 2] and what they are: two dimensions are drawn as they are, and more of them are arranged by t-SNE."""
+    if mean.shape[1] == 1:
+        return np.column_stack([mean, std]), "dimension 1 of the representation, and its standard deviation"
+    if mean.shape[1] == 2 or len(mean) < FEWEST_ROWS:
+        return mean[:, :2], "dimensions 1 and 2 of the representation"
+    if len(mean) <= TSNE_ROWS:
+        return _t_sne(mean, seed), "t-SNE of the mean representation"
+    chosen = np.random.default_rng(seed).permutation(len(mean))[:TSNE_ROWS]
+    axes = f"t-SNE of the mean representation of {TSNE_ROWS:,} rows; the others are placed among their {N_NEIGHBORS} nearest"
+    return _among_neighbors(mean, mean[chosen], _t_sne(mean[chosen], seed)), axes
+
+
+def _t_sne(mean: Array, seed: int) -> Array:
+    perplexity = min(30.0, (len(mean) - 1) / 3)
+    arranged: Array = TSNE(perplexity=perplexity, init="pca", random_state=seed, n_jobs=-1).fit_transform(mean).astype(np.float64)
+    return arranged
+
+
+def _among_neighbors(mean: Array, known: Array, arranged: Array) -> Array:
+    """Average the places of the nearest known rows, weighted by their inverse distance: a known row stays where it is. [n, 2]"""
+    distances, places = NearestNeighbors(n_neighbors=N_NEIGHBORS).fit(known).kneighbors(mean)
+    weights = 1 / np.maximum(distances, 1e-9)
+    return np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), arranged[places])
+
+
+def _hover_columns(cells: Any, target: Target | None) -> list[HoverColumn]:
+    """Return the person's columns, the one to predict first."""
+    limit = FEW_HOVER_COLUMNS if len(cells) > MANY_POINTS else HOVER_COLUMNS
+    first = [target.name] if target is not None and target.name in cells.columns else []
+    names = [*first, *(name for name in cells.columns if name not in first)][:limit]
+    return [HoverColumn(str(name), _as_texts(cells[name])) for name in names]
+
+
+def _as_texts(column: Any) -> list[str]:
+    """Return cells as texts for people: short numbers, and nothing for missing cells."""
+    values = zip(column.tolist(), column.isna(), strict=True)
+    return ["" if missing else f"{value:.6g}" if isinstance(value, float) else str(value) for value, missing in values]
+
+
+def _labels_coloring(target: Target, places: Places) -> ClassColoring | NumberColoring:
+    """Return a coloring by the labels that were given."""
+    name = f"{target.name}, as given"
+    if target.kind == "number":
+        return NumberColoring(name, target.values[places].astype(np.float64))
+    levels, codes = np.unique(target.labels, return_inverse=True)
+    all_codes = np.full(len(target.values), -1)
+    all_codes[target.is_known] = codes
+    return ClassColoring(name, all_codes[places], [str(level) for level in levels])

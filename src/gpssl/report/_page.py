@@ -1,43 +1,52 @@
-"""Turn the content of a report into the text of one HTML file that needs nothing else."""
+"""Turn the content of a report into the text of one HTML file that needs nothing else.
+
+Its scripts read JSON, with long arrays as base64 and repeated texts as codes.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import html
+import json
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
+from typing import Any
 
 import numpy as np
 
-from ._content import Chart, Points, ReportContent
-from ._encoding import as_script_data
-from ._words import INTERVALS, RELIABILITY, RISK_COVERAGE, SPECTRUM, glossary_of
+from . import _words as words
+from ._content import Chart, ClassColoring, NamedCurve, NumberColoring, Points, Predictions, ReportContent, RiskTable, SpectrumChart
+
+Encoded = dict[str, Any]
 
 SCRIPTS = ("data.js", "scatter.js", "pointer.js", "charts.js", "decisions.js", "table.js", "legend.js", "page.js")
 """The scripts, which share one scope, in this order."""
+ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
+"""Characters that could end a script element or open a comment in it. Other characters beyond ASCII are escaped by `json.dumps`."""
 LONGEST_BOLD = 60
 """Longest text that is set in bold, in characters: a list of columns is not a headline."""
+MOST_POINTS_OF_A_CURVE = 200
+"""More cannot be seen."""
 
 
 def render(content: ReportContent) -> str:
     """Return the text of the file, to be written as UTF-8. The same content gives the same text."""
-    style, script = _resource("page.css"), _script()
+    style = _resource("page.css")
+    script = "\n(() => {\n'use strict';\n" + "\n".join(map(_resource, SCRIPTS)) + "\n})();\n"
     page = _without_absent_parts(_resource("page.html"), _present_parts(content))
     fields = {
         "style": style,
         "style_hash": _content_hash(style),
         "script": script,
         "script_hash": _content_hash(script),
-        "data": as_script_data(content),
+        # Whatever the user's table contains, it may stand inside a script element.
+        "data": json.dumps(_data(content), separators=(",", ":"), allow_nan=False).translate(ESCAPES),
         **_texts(content),
     }
     return Template(page).substitute(fields)
-
-
-def _script() -> str:
-    return "\n(() => {\n'use strict';\n" + "\n".join(_resource(name) for name in SCRIPTS) + "\n})();\n"
 
 
 def _resource(name: str) -> str:
@@ -50,22 +59,20 @@ def _content_hash(text: str) -> str:
 
 
 def _present_parts(content: ReportContent) -> dict[str, bool]:
-    has_predictions, has_controls = content.predictions is not None, content.controls is not None
+    """Return which parts of `page.html` this content fills."""
+    has_predictions = content.predictions is not None
     curves = {"risk_coverage": content.risk_coverage is not None, "reliability": content.reliability is not None}
     learned = {"spectrum": content.spectrum is not None and bool(np.any(content.spectrum.eigenvalues > 0)), "facts": len(content.facts) > 0}
     return {
         "summary": len(content.summary) > 0,
-        "controls": has_controls,
+        "controls": content.controls is not None,
         "colorings": has_predictions or len(content.colorings) > 0,
         "charts": has_predictions or any(curves.values()),
         "predictions": has_predictions,
-        "slider_words": has_controls,
         **curves,
         "uncertain": has_predictions and content.uncertain > 0,
-        "download_abstained": has_controls,
         "learned": any(learned.values()),
         **learned,
-        "glossary": True,
     }
 
 
@@ -79,48 +86,155 @@ def _without_absent_parts(page: str, present: dict[str, bool]) -> str:
 
 def _texts(content: ReportContent) -> dict[str, str]:
     """Return what stands on the page, as HTML."""
-    predictions, controls = content.predictions, content.controls
+    points, predictions, controls = content.points, content.predictions, content.controls
+    alike = "" if points.equal_aspect else "; points that lie together are alike"
     is_probability = predictions is None or predictions.is_probability
     all_labeled = predictions is not None and bool(np.all(predictions.labeled))
     return {
-        "title": escaped(content.title),
-        "subtitle": escaped(content.subtitle),
-        "summary": "".join(f"<li>{escaped(sentence)}</li>" for sentence in content.summary),
-        "plane": escaped(_plane(content.points)),
-        "sample": _sample_words(content),
-        "risk_name": escaped("error rate" if controls is None else controls.risk_name),
+        "title": _escaped(content.title),
+        "subtitle": _escaped(content.subtitle),
+        "summary": "".join(f"<li>{_escaped(sentence)}</li>" for sentence in content.summary),
+        "plane": _escaped(f"Each point is a row{alike}. The plane is: {points.axes}."),
+        "sample": "" if points.sampled_from is None else f" Shown are {len(points.x):,} of {points.sampled_from:,} rows.",
+        "risk_name": _escaped("error rate" if controls is None else controls.risk_name),
         "unlabeled": "" if all_labeled else "without a label",
         "certainty_name": "probability of the predicted class" if is_probability else "standard deviation",
-        "risk_coverage_explanation": _chart_words(content.risk_coverage, RISK_COVERAGE),
+        "risk_coverage_explanation": _explanation(content.risk_coverage, words.RISK_COVERAGE),
         "reliability_heading": "Can the probabilities be believed?" if is_probability else "Can the intervals be believed?",
-        "reliability_explanation": _chart_words(content.reliability, RELIABILITY if is_probability else INTERVALS),
-        "spectrum_explanation": escaped((content.spectrum and content.spectrum.explanation) or SPECTRUM),
+        "reliability_explanation": _explanation(content.reliability, words.RELIABILITY if is_probability else words.INTERVALS),
+        "spectrum_explanation": _explanation(content.spectrum, words.SPECTRUM),
         "facts": "".join(_fact(*fact) for fact in content.facts),
-        "glossary": "".join(f"<div><dt>{escaped(word)}</dt><dd>{escaped(meaning)}</dd></div>" for word, meaning in glossary_of(content)),
+        "glossary": "".join(
+            f"<div><dt>{_escaped(word)}</dt><dd>{_escaped(meaning)}</dd></div>" for word, meaning in words.glossary_of(content)
+        ),
     }
 
 
-def _plane(points: Points) -> str:
-    """Say what the plane is, and what it means that points lie together."""
-    if points.equal_aspect:
-        return f"Each point is a row. The plane is: {points.axes}."
-    return f"Each point is a row; points that lie together are alike. The plane is: {points.axes}."
-
-
-def escaped(text: str) -> str:
+def _escaped(text: str) -> str:
     """Return the text as HTML; half characters, which UTF-8 cannot write, become question marks."""
     return html.escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
-def _sample_words(content: ReportContent) -> str:
-    total = content.points.sampled_from
-    return "" if total is None else f" Shown are {len(content.points.x):,} of {total:,} rows."
-
-
-def _chart_words(chart: Chart | None, otherwise: str) -> str:
-    return escaped((chart and chart.explanation) or otherwise)
+def _explanation(part: Chart | SpectrumChart | None, otherwise: str) -> str:
+    return _escaped((part and part.explanation) or otherwise)
 
 
 def _fact(name: str, value: str, explanation: str) -> str:
-    shown = f"<strong>{escaped(value)}</strong>" if len(value) <= LONGEST_BOLD else f'<span class="long">{escaped(value)}</span>'
-    return f"<div><dt>{escaped(name)}</dt><dd>{shown}<p>{escaped(explanation)}</p></dd></div>"
+    shown = f"<strong>{_escaped(value)}</strong>" if len(value) <= LONGEST_BOLD else f'<span class="long">{_escaped(value)}</span>'
+    return f"<div><dt>{_escaped(name)}</dt><dd>{shown}<p>{_escaped(explanation)}</p></dd></div>"
+
+
+def _data(content: ReportContent) -> Encoded:
+    """Return the parts that scripts draw; texts that only stand on the page are not among them."""
+    return {
+        "points": _points(content.points),
+        "hover": [{"name": column.name, **_packed_texts(column.texts)} for column in content.hover],
+        "colorings": [_coloring(coloring) for coloring in _all_colorings(content)],
+        "predictions": None if content.predictions is None else _predictions(content.predictions),
+        "controls": None if content.controls is None else _controls(content.controls),
+        "riskCoverage": None if content.risk_coverage is None else _chart(content.risk_coverage),
+        "reliability": None if content.reliability is None else _chart(content.reliability),
+        "uncertain": content.uncertain,
+        "spectrum": None if content.spectrum is None else _packed(content.spectrum.eigenvalues, "f8"),
+    }
+
+
+def _packed(values: Any, dtype: str) -> Encoded:
+    """Return an array as base64 of its little-endian bytes: "f4", "f8", "i4", "u2" or "u1". NaN and infinity survive."""
+    array = np.asarray(values).astype("<" + dtype)
+    return {"dtype": dtype, "base64": base64.b64encode(array.tobytes()).decode()}
+
+
+def _packed_texts(texts: Sequence[str]) -> Encoded:
+    """Return texts as they are, or as codes of the distinct ones where most occur more than once."""
+    codes_of: dict[str, int] = {}
+    codes = [codes_of.setdefault(text, len(codes_of)) for text in texts]
+    if 2 * len(codes_of) > len(codes):
+        return {"texts": list(texts)}
+    return {"levels": list(codes_of), "codes": _packed(codes, "u1" if len(codes_of) <= 256 else "u2" if len(codes_of) <= 65_536 else "i4")}
+
+
+def _points(points: Points) -> Encoded:
+    return {
+        "x": _packed(points.x, "f4"),
+        "y": _packed(points.y, "f4"),
+        "rows": None if points.rows is None else _packed_texts(points.rows),
+        "equalAspect": points.equal_aspect,
+        "flipY": points.flip_y,
+        "sampled": points.sampled_from is not None,
+    }
+
+
+def _all_colorings(content: ReportContent) -> list[ClassColoring | NumberColoring | str]:
+    """Return the colorings in the order of the menu; of the one that follows the slider, its name only."""
+    predictions = content.predictions
+    if predictions is None:
+        return list(content.colorings)
+    found: list[ClassColoring | NumberColoring | str] = []
+    if predictions.is_probability:
+        levels, codes = np.unique(np.asarray(predictions.predicted, dtype=object).astype(str), return_inverse=True)
+        found.append(ClassColoring(f"Predicted {predictions.target}", codes, levels.tolist(), words.PREDICTED_CLASS))
+        found.append(NumberColoring("Probability of the predicted class", predictions.certainty, "%", words.PROBABILITY))
+    if predictions.values is not None:
+        found.append(NumberColoring(f"Predicted {predictions.target}", predictions.values, predictions.unit))
+    if predictions.std is not None and predictions.is_probability:
+        found.append(NumberColoring("Standard deviation of the probability", predictions.std, "%", words.STD_OF_PROBABILITY))
+    elif predictions.std is not None:
+        found.append(NumberColoring("Standard deviation", predictions.std, predictions.unit, words.STD_OF_NUMBER))
+    if content.controls is not None:
+        found.append(words.DECISION)
+    return [*found, *content.colorings]
+
+
+def _coloring(coloring: ClassColoring | NumberColoring | str) -> Encoded:
+    if isinstance(coloring, str):
+        return {"kind": "decision", "name": coloring, "explanation": ""}
+    shared = {"name": coloring.name, "explanation": coloring.explanation}
+    if isinstance(coloring, ClassColoring):
+        return {"kind": "class", **shared, "codes": _packed(coloring.codes, "i4"), "levels": list(coloring.levels)}
+    return {"kind": "number", **shared, "values": _packed(coloring.values, "f4"), "unit": coloring.unit}
+
+
+def _predictions(predictions: Predictions) -> Encoded:
+    return {
+        "target": predictions.target,
+        "predicted": _packed_texts(predictions.predicted),
+        "certainty": _packed(predictions.certainty, "f8"),  # compared with thresholds: not to be rounded
+        "std": None if predictions.std is None else _packed(predictions.std, "f4"),
+        "labeled": _packed(predictions.labeled, "u1"),
+        "isProbability": predictions.is_probability,
+        "unit": predictions.unit,
+    }
+
+
+def _controls(table: RiskTable) -> Encoded:
+    promises = [
+        {
+            "name": promise.name,
+            "explanation": promise.explanation,
+            **{name: _packed(getattr(promise, name), "f8") for name in ("threshold", "coverage", "risk")},
+        }
+        for promise in table.promises
+    ]
+    return {
+        "targets": _packed(table.targets, "f8"),
+        "promises": promises,
+        "riskName": table.risk_name,
+        "unit": table.unit,
+        "start": table.start,
+    }
+
+
+def _chart(chart: Chart) -> Encoded:
+    curves = [_curve(curve) for curve in chart.curves]
+    return {"curves": curves, "xName": chart.x_name, "yName": chart.y_name, "yUnit": chart.y_unit}
+
+
+def _curve(curve: NamedCurve) -> Encoded:
+    """Return a curve without points that have no place, and with no more points than a screen can show."""
+    x, y = np.asarray(curve.x, dtype=np.float64), np.asarray(curve.y, dtype=np.float64)
+    placed = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if len(placed) > MOST_POINTS_OF_A_CURVE:
+        placed = placed[np.linspace(0, len(placed) - 1, MOST_POINTS_OF_A_CURVE).round().astype(int)]
+    counts = None if curve.counts is None else _packed(np.asarray(curve.counts)[placed], "f4")
+    return {"name": curve.name, "x": _packed(x[placed], "f4"), "y": _packed(y[placed], "f4"), "counts": counts}

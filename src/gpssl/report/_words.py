@@ -151,14 +151,10 @@ def facts_about(ssl: GPSSL, card: ModelCard, subject: Subject) -> list[Fact]:
 
 
 def _columns(subject: Subject) -> list[Fact]:
-    names = [column.name for column in subject.facts]
-    facts = [Fact("columns", _listed(names), "What the model looks at.")] if names else []
-    dropped = subject.dropped
-    return facts + (
-        [Fact("left out", _listed([f"{name} ({why})" for name, why in dropped.items()]), "Columns that it does not look at, and why.")]
-        if dropped
-        else []
-    )
+    used = [column.name for column in subject.facts]
+    left_out = [f"{name} ({why})" for name, why in subject.dropped.items()]
+    facts = [Fact("columns", _listed(used), "What the model looks at.")] if used else []
+    return facts + ([Fact("left out", _listed(left_out), "Columns that it does not look at, and why.")] if left_out else [])
 
 
 def _learned_from(card: ModelCard) -> str:

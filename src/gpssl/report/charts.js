@@ -52,6 +52,11 @@ class Panel {
     return this.bottom - ((value - this.y.low) / width(this.y)) * (this.bottom - MARGIN.top);
   }
 
+  // Which share of the panel's width lies to the left of a place on the screen.
+  shareAt(place) {
+    return (place - MARGIN.left) / (this.right - MARGIN.left);
+  }
+
   lineOfTick(value, text) {
     const y = this.atY(value);
     this.svg.append(
@@ -101,9 +106,11 @@ function preparedChart(chart) {
     x: unpacked(curve.x),
     y: unpacked(curve.y),
     counts: curve.counts && unpacked(curve.counts),
-    color: PALETTE[number % PALETTE.length],
-    dash: DASHES[number % DASHES.length],
-    thickness: number === 0 ? 2.6 : 1.6,
+    style: {
+      stroke: PALETTE[number % PALETTE.length],
+      "stroke-width": number === 0 ? 2.6 : 1.6,
+      "stroke-dasharray": DASHES[number % DASHES.length],
+    },
   }));
   return { ...chart, curves };
 }
@@ -119,17 +126,13 @@ function pathOf(panel, { x, y }, stepped) {
 }
 
 function drawLine(panel, curve, stepped = false) {
-  const style = { stroke: curve.color, "stroke-width": curve.thickness, "stroke-dasharray": curve.dash };
-  panel.marks.append(shape("path", { class: "curve", d: pathOf(panel, curve, stepped), ...style }));
+  panel.marks.append(shape("path", { class: "curve", d: pathOf(panel, curve, stepped), ...curve.style }));
 }
 
 function legendOfCurves(curves) {
   return element("ul", { className: "curve-names" }, curves.map((curve) => {
-    const style = { stroke: curve.color, "stroke-width": curve.thickness, "stroke-dasharray": curve.dash };
-    const sample = shape("svg", { viewBox: "0 0 28 10", class: "sample", "aria-hidden": "true" }, [
-      shape("line", { x1: 1, x2: 27, y1: 5, y2: 5, ...style }),
-    ]);
-    return element("li", {}, [sample, curve.name]);
+    const line = shape("line", { x1: 1, x2: 27, y1: 5, y2: 5, ...curve.style });
+    return element("li", {}, [shape("svg", { viewBox: "0 0 28 10", class: "sample", "aria-hidden": "true" }, [line]), curve.name]);
   }));
 }
 
@@ -148,7 +151,7 @@ function drawRiskCoverage(host, chart, now) {
   if (now) markTarget(panel, now);
   panel.host.append(legendOfCurves(curves));
   panel.onHover((x) => {
-    const coverage = ((x - MARGIN.left) / (panel.right - MARGIN.left));
+    const coverage = panel.shareAt(x);
     if (coverage < 0 || coverage > 1) return [];
     return [`${chart.xName}: ${share(coverage)}`, ...curves.map((curve) => `${curve.name}: ${yText(valueAt(curve, coverage))}`)];
   });
@@ -179,14 +182,14 @@ function drawReliability(host, chart) {
   const most = Math.max(...curves.flatMap((curve) => [...(curve.counts ?? [1])]));
   for (const curve of curves.slice().reverse()) drawDots(panel, curve, most);
   panel.host.append(legendOfCurves(curves));
-  panel.onHover((x, y) => nearestDot(panel, curves, x, y, (value) => yText(value), chart));
+  panel.onHover((x, y) => nearestDot(panel, curves, x, y, yText, chart));
 }
 
 function drawDots(panel, curve, most) {
   drawLine(panel, curve);
   curve.x.forEach((x, k) => {
     const r = curve.counts ? 2 + 6 * Math.sqrt(curve.counts[k] / most) : 3.5;
-    panel.marks.append(shape("circle", { class: "dot", cx: panel.atX(x), cy: panel.atY(curve.y[k]), r, fill: curve.color }));
+    panel.marks.append(shape("circle", { class: "dot", cx: panel.atX(x), cy: panel.atY(curve.y[k]), r, fill: curve.style.stroke }));
   });
 }
 
@@ -240,7 +243,7 @@ function drawSpectrum(host, eigenvalues) {
   });
   drawBars(panel, Array.from({ length: shown.length + 1 }, (_, k) => k + 0.5), logs.map((value) => [value - y.low]), ["bar"]);
   panel.onHover((x) => {
-    const k = Math.floor(((x - MARGIN.left) / (panel.right - MARGIN.left)) * shown.length);
+    const k = Math.floor(panel.shareAt(x) * shown.length);
     return k >= 0 && k < shown.length ? [`Direction ${k + 1}: ${trimmed(shown[k], 3)}`] : [];
   });
 }

@@ -144,7 +144,7 @@ class Histogram {
     drawBars(panel, this.edges, heights, ["bar", "bar-abstained"]);
     const line = panel.atX(this.sign * this.decisions.threshold);
     if (Number.isFinite(line)) panel.marks.append(shape("line", { class: "target", x1: line, x2: line, y1: MARGIN.top, y2: panel.bottom }));
-    panel.onHover((place) => this.words(heights, Math.floor(((place - MARGIN.left) / (panel.right - MARGIN.left)) * BINS)));
+    panel.onHover((place) => this.words(heights, Math.floor(panel.shareAt(place) * BINS)));
   }
 
   words(heights, bin) {

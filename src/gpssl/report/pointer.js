@@ -30,18 +30,20 @@ class Pointer {
 
   move(event) {
     const before = this.touches.get(event.pointerId);
-    if (!before) return this.hover(this.scatter.nearest(event.offsetX, event.offsetY, REACH[event.pointerType] ?? 14));
+    if (!before) return this.hover(this.rowUnder(event));
     const here = { x: event.offsetX, y: event.offsetY };
     this.moved += Math.hypot(here.x - before.x, here.y - before.y);
     this.touches.set(event.pointerId, here);
     if (this.touches.size === 2) this.pinch(event.pointerId, before, here);
-    else if (this.moved > 4) this.drag(here.x - before.x, here.y - before.y);
+    else if (this.moved > 4) {
+      this.hover(-1);
+      this.scatter.moveBy(here.x - before.x, here.y - before.y);
+    }
     return undefined;
   }
 
-  drag(dx, dy) {
-    this.hover(-1);
-    this.scatter.moveBy(dx, dy);
+  rowUnder(event) {
+    return this.scatter.nearest(event.offsetX, event.offsetY, REACH[event.pointerType] ?? 14);
   }
 
   pinch(moving, before, here) {
@@ -59,7 +61,7 @@ class Pointer {
   release(event) {
     this.touches.delete(event.pointerId);
     if (this.moved > 4) return;
-    const row = this.scatter.nearest(event.offsetX, event.offsetY, REACH[event.pointerType] ?? 14);
+    const row = this.rowUnder(event);
     if (row >= 0) this.pin(row);
     this.hover(row);
   }

@@ -24,8 +24,8 @@ from ..data._labels import Target, TargetKind
 from ..data._writing import check_writable, replacing
 from ..estimator import GPSSL
 from ..evaluation._held_out import Labeled
-from ..io._card import OutsideTrainingRangeWarning
-from ..io._model_files import attach_card, card_of, save
+from ..io._card import OutsideTrainingRangeWarning, card_of
+from ..io._model_files import attach_card, save
 from ._choices import ChoiceError, Kind, Settings
 
 Array = NDArray[np.float64]

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.frozen import FrozenEstimator
 
 from ..downstream._marginal import Marginalized
-from ..estimator import GPSSL
+from ..io._card import representation_of
 from ..io._model_files import load
 from ._embed import PREFIX, RESULTS, Embedded, RepresentationColumns
 from ._label import PredictionColumns, names_of_results
@@ -87,14 +86,6 @@ def open_model(model: Any) -> Any:
 def has_heads(model: Any) -> bool:
     """Tell models that predict from representations alone."""
     return isinstance(model, Marginalized)
-
-
-def representation_of(model: Any) -> GPSSL:
-    """Return the representation of a model: the model itself, or what its heads stand on."""
-    if not has_heads(model):
-        return model
-    inner = model.representation_
-    return inner.estimator if isinstance(inner, FrozenEstimator) else inner
 
 
 def _draws(values: Array) -> Any:
