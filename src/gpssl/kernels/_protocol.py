@@ -143,6 +143,9 @@ class CallByBlocks(NonStationary):
             np.fill_diagonal(values, self.diag(X))
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
 
+    def __repr__(self) -> str:
+        return short_repr(self)
+
 
 def refuse_gradient(kernel: Kernel, eval_gradient: bool) -> None:
     """Raise ValueError if the gradient is asked for, in kernels that do not compute it."""

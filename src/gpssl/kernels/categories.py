@@ -15,7 +15,6 @@ from .._validation import check_number
 from ..data._arrays import in_double_precision
 from ..data._encoding import are_codes, encode_cell
 from ..data._rows import MappedRows, Rows
-from ._lengthscale import check_rule, neighbor_lengthscale
 from ._protocol import (
     Array,
     BlockKernel,
@@ -28,10 +27,10 @@ from ._protocol import (
     kernel_diagonal,
     not_resolved,
     resolve_kernel,
-    short_repr,
     training_rows,
 )
-from .vectors import IncompleteRBF
+from .incomplete import IncompleteRBF
+from .vectors import _check_rule, _neighbor_lengthscale
 
 _MISSING = np.inf
 """The category of missing cells: a number that no cell can be."""
@@ -82,13 +81,13 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> CategoryKernel:
         """Return the kernel with the scale that the rule gives for these rows."""
-        check_rule(self.neighborhood, self.reduce, self.max_rows)
+        _check_rule(self.neighborhood, self.reduce, self.max_rows)
         check_number("stretch", self.stretch, Real, above=0)
         if self.scale is not None:
             check_number("scale", self.scale, Real, above=0)
             return CategoryKernel(**self.get_params(deep=False))
         sample = training_rows(self, X, sample_weight).sample(self.max_rows, seed)
-        share = neighbor_lengthscale(
+        share = _neighbor_lengthscale(
             _comparable(sample.rows), sample.weight, neighborhood=self.neighborhood, reduce=self.reduce, metric="hamming"
         )
         return CategoryKernel(**{**self.get_params(deep=False), "scale": self.stretch**2 * share * sample.rows.shape[1]})
@@ -122,9 +121,6 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
                     out += table[levels.places(X)]
 
         return fill
-
-    def __repr__(self) -> str:
-        return short_repr(self)
 
 
 class _Combinations(NamedTuple):
@@ -271,9 +267,6 @@ class OrdinalKernel(CallByBlocks, ExponentialKernel, TakesTables, GenericKernelM
         if isinstance(self.kernel, UnitDiagonal):
             return self.kernel.diag(X)
         return kernel_diagonal(self.kernel, self.positions_of(self.prepare(X)))
-
-    def __repr__(self) -> str:
-        return short_repr(self)
 
 
 def _interpolate(values: Array, levels: Array, positions: Array) -> Array:

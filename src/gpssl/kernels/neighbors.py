@@ -20,7 +20,6 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._validation import check_number
 from ..data._arrays import hash_rows, in_double_precision
 from ..data._opening import open_rows
-from ._lengthscale import column_scale
 from ._neighbor_graph import Border, KernelSpace, NeighborSearch, NeighborSpace, VectorSpace, diffusion_coordinates, neighbor_graph
 from ._protocol import (
     Array,
@@ -36,7 +35,7 @@ from ._protocol import (
     takes_vectors,
     training_rows,
 )
-from .vectors import NeighborRBF
+from .vectors import NeighborRBF, _column_scale
 
 _JITTER = 1e-10
 """Added to the covariance of a few neighbors, relative to the prior variance."""
@@ -118,7 +117,7 @@ class NeighborDiffusion(NonStationary, UnitDiagonal, Kernel):
         sample = rows.sample(self.max_rows, seed)
         if len(sample.rows) < 3:
             raise ValueError(f"A graph of neighbors needs at least 3 distinct rows, but there are {len(sample.rows)}.")
-        scale = column_scale(sample.rows, sample.weight, per_column=self.per_column) if kernel is None else None
+        scale = _column_scale(sample.rows, sample.weight, per_column=self.per_column) if kernel is None else None
         space = _space(sample.rows, scale, kernel)
         k = min(int(self.n_neighbors), len(sample.rows) - 1)
         found = space.search(sample.rows, k + 1)
@@ -289,7 +288,7 @@ class NearestNeighborGP(NonStationary, Kernel):
         rows = open_rows(X, sample_weight)
         base = resolve_kernel(NeighborRBF() if self.kernel is None else self.kernel, rows, seed)
         sample = rows.sample(self.max_rows, seed)
-        scale = column_scale(sample.rows, sample.weight, per_column=True)
+        scale = _column_scale(sample.rows, sample.weight, per_column=True)
         return NearestNeighborKernel(base, sample.rows, scale, n_neighbors=min(int(self.n_neighbors), len(sample.rows)))
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> NoReturn:

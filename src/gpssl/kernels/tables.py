@@ -31,11 +31,10 @@ from ._protocol import (
     kernel_diagonal,
     not_resolved,
     resolve_kernel,
-    short_repr,
     training_rows,
 )
 from .categories import CategoryKernel, OrdinalKernel
-from .vectors import IncompleteRBF
+from .incomplete import IncompleteRBF
 
 _Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], Any]
 _Group = tuple[str, Kernel, _Columns]
@@ -205,9 +204,6 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
             check_number("Each weight", float(weight), Real, at_least=0)
             if self.combine == "product" and weight > 1:
                 raise ValueError(f"The weights of a product are between 0 and 1, got {weight:g}.")
-
-    def __repr__(self) -> str:
-        return short_repr(self)
 
 
 def _product_of_groups(kernels: Sequence[Kernel], selections: Sequence[Callable[[Array], Array]], points: Array) -> BlockKernel:
