@@ -129,6 +129,7 @@ class CallByBlocks(NonStationary):
 
     block_kernel: Callable[[NDArray[Any]], BlockKernel]
     diag: Callable[[Any], Array]
+    get_params: Callable[..., dict[str, Any]]
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return k(X, Y) [n, m]; with `eval_gradient` also the gradient by no hyperparameter [n, m, 0], as scikit-learn does."""
@@ -142,6 +143,10 @@ class CallByBlocks(NonStationary):
         if alone:  # noise that no two evaluations share belongs to k(X) alone, as in scikit-learn
             np.fill_diagonal(values, self.diag(X))
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what follows from the parameters."""
+        return self.get_params(deep=False)
 
     def __repr__(self) -> str:
         return short_repr(self)
