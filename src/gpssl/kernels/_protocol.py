@@ -243,16 +243,14 @@ def _leaves_that_look_at_cells(kernel: Kernel) -> list[Kernel]:
     return [leaf for leaf in leaves(kernel) if leaf.requires_vector_input or isinstance(leaf, PreparingKernel)]
 
 
-def check_what_kernels_take(kernel: Kernel, rows: Array, where: str = "the rows") -> None:
-    """Raise ValueError if a leaf that needs numbers gets text or missing cells, with which another leaf can work."""
-    check_of_cells(kernel, where)(rows)
+def check_of_cells(kernel: Kernel, where: str = "the rows") -> Callable[[Array], Array]:
+    """Return a function that returns its rows; it raises ValueError if a leaf that needs numbers gets text or missing cells.
 
-
-def check_of_cells(kernel: Kernel, where: str) -> Callable[[Array], None]:
-    """Return the same check as a function of the rows: to look at the kernel takes longer than to look at a block of rows."""
+    It looks at the kernel once, which takes longer than to look at a block of rows.
+    """
     looking = [leaf for leaf in _leaves_that_look_at_cells(kernel) if not isinstance(leaf, TakesTables)]
 
-    def check(rows: Array) -> None:
+    def check(rows: Array) -> Array:
         for leaf in looking:
             if are_codes(rows).any():
                 raise ValueError(
@@ -261,6 +259,7 @@ def check_of_cells(kernel: Kernel, where: str) -> Callable[[Array], None]:
                 )
             if not isinstance(leaf, TakesMissingCells) and np.isnan(rows).any():
                 raise ValueError(f"Cells are missing in {where}, but the kernel {leaf} needs all of them: use IncompleteRBF.")
+        return rows
 
     return check
 
