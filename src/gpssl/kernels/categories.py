@@ -228,8 +228,9 @@ class OrdinalKernel(CallByBlocks, ExponentialKernel, TakesTables, GenericKernelM
         values = rows.sample(_MAX_LEVELS, seed).rows[:, place]
         distinct = np.unique(values[~np.isnan(values)])
         if are_codes(distinct).any():
+            name = place if rows.header is None else list(rows.header.columns)[place]
             raise ValueError(
-                f"Column {_name(rows.header, place)!r} holds text, whose order is not known: give its levels, lowest first, as "
+                f"Column {name!r} holds text, whose order is not known: give its levels, lowest first, as "
                 "OrdinalKernel(levels=[...]), or make it an ordered category in pandas."
             )
         return distinct if len(distinct) > 1 else np.append(distinct[:1], np.inf)
@@ -287,7 +288,3 @@ def _ordered_categories(header: Any, place: int) -> Sequence[Any] | None:
     dtype = list(header.dtypes)[place]
     name = type(dtype).__name__
     return list(dtype.categories) if name == "Enum" or (name == "CategoricalDtype" and dtype.ordered) else None
-
-
-def _name(header: Any, place: int) -> Any:
-    return place if header is None else list(header.columns)[place]
