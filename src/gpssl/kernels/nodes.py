@@ -61,12 +61,10 @@ class _NodeKernel(NonStationary, GenericKernelMixin, Kernel):
         """Return the names of nodes; raise ValueError if one is not in the graph. [n]"""
         places = self._laplacian.places
         names = [_plain(name) for name in single_column(X)]
-        rows = np.empty(len(names), dtype=object)
         for position, name in enumerate(names):
             if not _is_in(name, places):
                 raise ValueError(f"Row {position} is {name!r}, which is no node of the graph. A node that is new needs a new graph.")
-            rows[position] = name
-        return rows
+        return np.fromiter(names, dtype=object)
 
     def truncation_error(self) -> float:
         """Return s(λ_r) / c, a bound on the spectral norm of what the other eigenvectors would add; 0 with all eigenvectors."""
