@@ -206,19 +206,15 @@ class OrdinalKernel(CallByBlocks, ExponentialKernel, TakesTables, GenericKernelM
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> OrdinalKernel:
         """Return the kernel with the levels of these rows, and with a concrete kernel for their positions."""
-        self._check_levels()
+        given = self.levels
+        if given is not None and (isinstance(given, str) or len(given) < 2 or len(set(given)) < len(given)):
+            raise ValueError(f"levels must be a list of at least two different values, lowest first, or None, got {given!r}.")
         rows = training_rows(self, X, sample_weight)
         levels = [self._levels_of(rows, place, seed) for place in range(rows.n_columns)]
         resolved = OrdinalKernel(self.levels, positions=[(values, np.linspace(0.0, 1.0, len(values))) for values in levels])
         inner = IncompleteRBF() if self.kernel is None else self.kernel
         resolved.kernel = resolve_kernel(inner, MappedRows(rows, resolved.positions_of, rows.n_columns), seed)
         return resolved
-
-    def _check_levels(self) -> None:
-        if self.levels is None:
-            return
-        if isinstance(self.levels, str) or len(self.levels) < 2 or len(set(self.levels)) < len(self.levels):
-            raise ValueError(f"levels must be a list of at least two different values, lowest first, or None, got {self.levels!r}.")
 
     def _levels_of(self, rows: Rows, place: int, seed: int) -> Array:
         """Return the levels of a column, from the lowest to the highest, as numbers or codes."""

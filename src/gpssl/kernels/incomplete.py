@@ -122,12 +122,8 @@ class IncompleteRBF(CallByBlocks, ExponentialKernel, TakesMissingCells, UnitDiag
 
     def block_kernel(self, points: Array) -> BlockKernel:
         """Return `RBF`'s own function where nothing is missing, else one that needs a matrix product and an `exp`."""
-        if not self.is_resolved:
-            raise not_resolved(self, "lengthscales")
+        gaussian, filled_points, factors = self._points_and_factors(points)
         fill_complete = None if np.isnan(points).any() else block_kernel(RBF(np.asarray(self.length_scale)), points)
-        gaussian = self._gaussian()
-        filled_points = self._filled(points, gaussian)
-        factors = self._factors(filled_points)
 
         def fill(X: Array, out: Array) -> None:
             X = in_double_precision(X)
@@ -145,12 +141,8 @@ class IncompleteRBF(CallByBlocks, ExponentialKernel, TakesMissingCells, UnitDiag
 
     def log_block_kernel(self, points: Array) -> BlockKernel:
         """Return a function for log k(x, u), which needs fewer features for complete rows than for the others."""
-        if not self.is_resolved:
-            raise not_resolved(self, "lengthscales")
-        gaussian = self._gaussian()
-        filled_points = self._filled(points, gaussian)
-        factors, n_columns = self._factors(filled_points), points.shape[1]
-        length_scale = np.asarray(self.length_scale)
+        gaussian, filled_points, factors = self._points_and_factors(points)
+        n_columns, length_scale = points.shape[1], np.asarray(self.length_scale)
         of_complete = np.vstack([factors[: 2 * n_columns], factors[2 * n_columns : 3 * n_columns].sum(axis=0)])
 
         def fill(X: Array, out: Array) -> None:
@@ -174,8 +166,20 @@ class IncompleteRBF(CallByBlocks, ExponentialKernel, TakesMissingCells, UnitDiag
 
         return fill
 
-    def _gaussian(self) -> _GaussianRows:
-        return _GaussianRows(np.asarray(self.mean), np.asarray(self.covariance))
+    def _points_and_factors(self, points: Array) -> tuple[_GaussianRows, _FilledRows, Array]:
+        """Return the Gaussian, the points, and the matrix that, multiplied by the features of a row, gives log k(x, u). [6 D, M]"""
+        if not self.is_resolved:
+            raise not_resolved(self, "lengthscales")
+        gaussian = _GaussianRows(np.asarray(self.mean), np.asarray(self.covariance))
+        filled = self._filled(points, gaussian)
+        one, both, log_one = self._exponents()
+        for_known = np.where(filled.missing, one, 1.0)
+        for_missing = np.where(filled.missing, both, one)
+        constants = np.where(filled.missing, log_one, 0.0), np.where(filled.missing, 0.0, log_one)
+        blocks = []
+        for precision, constant in zip((for_known, for_missing), constants, strict=True):
+            blocks += [-0.5 * precision, precision * filled.values, constant - 0.5 * precision * filled.values**2]
+        return gaussian, filled, np.ascontiguousarray(np.hstack(blocks).T)
 
     def _filled(self, X: Array, gaussian: _GaussianRows) -> _FilledRows:
         return _FilledRows((gaussian.fill(X) - gaussian.mean) / np.asarray(self.length_scale), np.isnan(X))
@@ -188,17 +192,6 @@ class IncompleteRBF(CallByBlocks, ExponentialKernel, TakesMissingCells, UnitDiag
         ratio = np.asarray(self.open_variance) / np.asarray(self.length_scale) ** 2
         one, both = 1 / (1 + ratio), 1 / (1 + 2 * ratio)
         return one, both, 0.5 * np.log(one) - 0.25 * np.log(both)
-
-    def _factors(self, points: _FilledRows) -> Array:
-        """Return the matrix that, multiplied by the features of a row, gives log k(x, u). [6 D, M]"""
-        one, both, log_one = self._exponents()
-        missing = points.missing
-        for_known = np.where(missing, one, 1.0)
-        for_missing = np.where(missing, both, one)
-        blocks = []
-        for precision, constant in ((for_known, np.where(missing, log_one, 0.0)), (for_missing, np.where(missing, 0.0, log_one))):
-            blocks += [-0.5 * precision, precision * points.values, constant - 0.5 * precision * points.values**2]
-        return np.ascontiguousarray(np.hstack(blocks).T)
 
     def _column_by_column(self, rows: _FilledRows, points: _FilledRows) -> Array:
         """Return log k(x, u) from differences, which is slower but exact for rows of any size. [n, M]"""
