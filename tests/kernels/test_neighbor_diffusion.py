@@ -15,7 +15,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.kernels import NeighborDiffusion, NeighborRBF, TfidfKernel
-from gpssl.kernels._neighbor_graph import KernelSpace, NeighborSearch, diffusion_coordinates, neighbor_graph
+from gpssl.kernels._neighbor_graph import KernelSpace, VectorSpace, diffusion_coordinates, neighbor_graph
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def slow_kernel(X: Array, n_neighbors: int, time: int) -> Array:
 
 
 def graph_of(X: Array, n_neighbors: int) -> csr_array:
-    return neighbor_graph(NeighborSearch(X).search(X, n_neighbors + 1))
+    return neighbor_graph(VectorSpace(X).search(X, n_neighbors + 1))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def vectors() -> Array:
 
 def test_nearest_rows_against_sorting_all(vectors: Array) -> None:
     new = np.random.default_rng(1).standard_normal((20, 3))
-    found = NeighborSearch(vectors).search(new, 7)
+    found = VectorSpace(vectors).search(new, 7)
     distances = cdist(new, vectors)
     np.testing.assert_array_equal(found.places, np.argsort(distances, axis=1)[:, :7])
     np.testing.assert_allclose(found.distances, np.sort(distances, axis=1)[:, :7])
@@ -61,7 +61,7 @@ def test_nearest_rows_against_sorting_all(vectors: Array) -> None:
 def test_nearest_rows_do_not_depend_on_what_else_is_asked() -> None:
     """On a grid many distances are equal; the first rows count as nearer, whatever the rounding errors."""
     grid = np.random.default_rng(0).permutation(np.stack(np.meshgrid(*[np.arange(6.0)] * 3), axis=-1).reshape(-1, 3))
-    search = NeighborSearch(grid)
+    search = VectorSpace(grid)
     together = search.search(grid, 9).places
     one_by_one = np.vstack([search.search(grid[[i]], 9).places for i in range(len(grid))])
     np.testing.assert_array_equal(together, one_by_one)
@@ -154,17 +154,17 @@ def test_it_is_continuous_where_neighbors_change() -> None:
 def test_one_row_far_out_changes_little() -> None:
     """It changes neither the neighbors of other rows, nor how many distances are computed again."""
     X = np.vstack([np.random.default_rng(0).standard_normal((300, 3)), [[1e9, -1e9, 1e9]]])
-    search = NeighborSearch(X)
-    np.testing.assert_array_equal(search.search(X[:300], 5).places, NeighborSearch(X[:300]).search(X[:300], 5).places)
+    search = VectorSpace(X)
+    np.testing.assert_array_equal(search.search(X[:300], 5).places, VectorSpace(X[:300]).search(X[:300], 5).places)
     pairs = []
-    measured = NeighborSearch._squared_distances
+    measured = VectorSpace._squared_distances
 
-    def count(self: NeighborSearch, rows: Array, row: NDArray[np.intp], place: NDArray[np.intp]) -> Array:
+    def count(self: VectorSpace, rows: Array, row: NDArray[np.intp], place: NDArray[np.intp]) -> Array:
         pairs.append(len(row))
         return measured(self, rows, row, place)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(NeighborSearch, "_squared_distances", count)
+        patch.setattr(VectorSpace, "_squared_distances", count)
         search.search(X[:300], 5)
     assert sum(pairs) < 2 * 300 * 5
 

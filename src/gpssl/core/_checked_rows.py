@@ -18,7 +18,7 @@ from ..data._arrays import as_object_rows
 from ..data._encoding import header_of
 from ..data._opening import is_lazy, is_path, open_rows
 from ..data._rows import Rows, SliceableRows
-from ..kernels._protocol import check_what_kernels_take, preparing_kernel, takes_missing_cells, takes_tables, takes_vectors
+from ..kernels._protocol import check_of_cells, preparing_kernel, takes_missing_cells, takes_tables, takes_vectors
 from ..kernels.vectors import NeighborRBF
 
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "card_")
@@ -79,7 +79,7 @@ def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool,
         raise TypeError(f"{name} needs rows in memory, in a list, an array or a data frame; got {type(X).__name__}: read them first.")
     rows = as_object_rows(X) if preparing is None else preparing.prepare(X)
     if rows.ndim == 2:
-        check_what_kernels_take(kernel, rows)
+        check_of_cells(kernel)(rows)
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns
     if len(rows) < min_rows:
         raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from .categories import CategoryKernel, OrdinalKernel
     from .documents import TfidfKernel
     from .graphs import LabeledGraph, RandomWalkKernel, ShortestPathKernel, WeisfeilerLehmanKernel
+    from .incomplete import IncompleteRBF
     from .neighbors import DiffusionKernel, NearestNeighborGP, NearestNeighborKernel, NeighborDiffusion
     from .nodes import NodeDiffusion, NodeMatern
     from .pairs import GroupKernel, PairKernel
     from .strings import MismatchKernel, SpectrumKernel, SubsequenceKernel
     from .tables import ColumnKernel, for_table
-    from .vectors import IncompleteRBF, NeighborRBF
+    from .vectors import NeighborRBF
 
 __all__ = [
     "CallableKernel",

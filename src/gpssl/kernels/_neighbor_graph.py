@@ -5,8 +5,8 @@ Neighbors are searched in a space: among vectors by distance (`VectorSpace`), or
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,41 +54,34 @@ class FoundNeighbors(NamedTuple):
     """[n, k]"""
 
 
-class NeighborSearch:
-    """An exact search among vectors.
+class VectorSpace:
+    """Vectors, with Euclidean distances in which each column has its own unit, and an exact search among them.
 
     Inner products, which are fast, tell which rows may be among the nearest; the distances of those are computed again from differences.
     Otherwise rounding errors, which depend on the other rows of the query, would choose between rows at nearly the same distance, and no
     kernel could be built on the result. Among rows at the same distance, the first ones count as nearer.
     """
 
-    def __init__(self, rows: Array) -> None:
-        self.rows = rows
+    def __init__(self, rows: Array, scale: Array | float = 1.0) -> None:
+        self.scale = scale
+        self.rows = self._in_units(rows)
+        self.center = np.median(self.rows, axis=0)  # one row far out would shift the mean away from all others
+        self.centered = self.rows - self.center
+        self.half_norms = 0.5 * (self.centered**2).sum(axis=1)
 
-    @cached_property
-    def _centered(self) -> tuple[Array, Array, Array]:
-        center = np.median(self.rows, axis=0)  # one row far out would shift the mean away from all others
-        centered = self.rows - center
-        return center, centered, 0.5 * (centered**2).sum(axis=1)
+    def _in_units(self, X: Array) -> Array:
+        """Return X in units of each column, within a range that survives being squared."""
+        return np.clip(X / self.scale, -LARGEST, LARGEST)
 
     def search(self, X: Array, k: int) -> FoundNeighbors:
-        """Return the k nearest rows of each row of X, among which it may be itself."""
-        places = np.empty((len(X), k), dtype=np.intp)
-        distances = np.empty((len(X), k))
-        self._centered  # noqa: B018  (the threads share it)
-
-        def search_block(block: slice) -> None:
-            places[block], distances[block] = self._search_block(X[block], k)
-
-        map_on_threads(search_block, list(row_blocks(len(X), ROWS_AT_A_TIME)))
-        return FoundNeighbors(places, distances)
+        """Return the k nearest training rows of each row of X, among which it may be itself."""
+        return _search_in_blocks(lambda block: self._search_block(block, k), self._in_units(X), k)
 
     def _search_block(self, X: Array, k: int) -> FoundNeighbors:
-        center, centered, half_norms = self._centered
-        from_center = X - center
+        from_center = X - self.center
         # ½|x − r|² without ½|x|², which is the same for all r.
-        approximate = half_norms - from_center @ centered.T
-        own, theirs = ROUNDING * (from_center**2).sum(axis=1), ROUNDING * half_norms
+        approximate = self.half_norms - from_center @ self.centered.T
+        own, theirs = ROUNDING * (from_center**2).sum(axis=1), ROUNDING * self.half_norms
         limit = np.partition(approximate + theirs, k - 1, axis=1)[:, k - 1] + own
         row, place = np.nonzero(approximate - theirs <= limit[:, None])
         squared = self._squared_distances(X, row, place)
@@ -105,15 +98,70 @@ class NeighborSearch:
             squared[pairs] = (difference * difference).sum(axis=1)
         return squared
 
+    def border(self, distances: Array) -> tuple[float, float]:
+        """Return how far the data reach beyond their neighbors, twice the usual distance, and the width over which they fade there.
 
-class WalkEigenvectors(NamedTuple):
-    """Eigenvectors of the lazy walk on one component of a graph, in falling order of their eigenvalues."""
+        `distances` are the root mean square distances of the training rows from their neighbors.
+        """
+        reach = REACH_FACTOR * float(np.quantile(distances, USUAL)) or 1.0
+        return reach, FADING * reach
 
-    nodes: NDArray[np.intp]
-    eigenvalues: Array
-    """The eigenvalues lie in [0, 1]; the first is 1. [r]"""
-    eigenvectors: Array
-    """[n nodes, r]"""
+    def background(self, X: Array, Y: Array, reach: float) -> Array:
+        """Return a kernel for rows outside the data: exp(−½ |x − y|² / l²), where l is the reach. [n, m]"""
+        return np.exp(-0.5 * cdist(self._in_units(X), self._in_units(Y), "sqeuclidean") / reach**2)
+
+
+class KernelSpace:
+    """Rows of any kind, with distances from a kernel: d² = 2 − 2 k(x, y), where k is scaled to k(x, x) = 1."""
+
+    def __init__(self, rows: NDArray[Any], kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.fill = block_kernel(kernel, rows)
+        self.sizes = self._sizes(rows)
+
+    def search(self, X: NDArray[Any], k: int) -> FoundNeighbors:
+        """Return the k training rows that are most similar to each row of X."""
+
+        def search_block(block: NDArray[Any]) -> FoundNeighbors:
+            similarity = np.empty((len(block), len(self.sizes)))
+            self.fill(block, similarity)
+            similarity /= np.outer(self._sizes(block), self.sizes)
+            # Among rows that are equally similar, the first count as nearer.
+            order = np.argsort(-np.round(similarity, DIGITS), axis=1, kind="stable")[:, :k]
+            return FoundNeighbors(order, np.sqrt(np.maximum(2 - 2 * np.take_along_axis(similarity, order, axis=1), 0.0)))
+
+        return _search_in_blocks(search_block, X, k)
+
+    def border(self, distances: Array) -> tuple[float, float]:
+        """Return the same as for vectors, with the border halfway from the typical distance to √2, where rows have nothing in common."""
+        farthest = np.sqrt(2.0)
+        reach = float(np.median(distances) + farthest) / 2
+        return reach, (farthest - reach) / FADED
+
+    def background(self, X: NDArray[Any], Y: NDArray[Any], reach: float) -> Array:
+        """Return the kernel itself, scaled to k(x, x) = 1. [n, m]"""
+        return np.asarray(self.kernel(X, Y), dtype=np.float64) / np.outer(self._sizes(X), self._sizes(Y))
+
+    def _sizes(self, X: NDArray[Any]) -> Array:
+        """Return √k(x, x), by which similarities are divided. [n]"""
+        sizes = np.sqrt(kernel_diagonal(self.kernel, X))
+        if sizes.min(initial=1.0) == 0:
+            raise ValueError(
+                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. Choose a "
+                "kernel that is positive on all rows."
+            )
+        return sizes
+
+
+def _search_in_blocks(search_block: Callable[[NDArray[Any]], FoundNeighbors], X: NDArray[Any], k: int) -> FoundNeighbors:
+    """Search the neighbors of blocks of rows on several threads."""
+    found = FoundNeighbors(np.empty((len(X), k), dtype=np.intp), np.empty((len(X), k)))
+
+    def search(block: slice) -> None:
+        found.places[block], found.distances[block] = search_block(X[block])
+
+    map_on_threads(search, list(row_blocks(len(X), ROWS_AT_A_TIME)))
+    return found
 
 
 def neighbor_graph(found: FoundNeighbors) -> csr_array:
@@ -144,14 +192,13 @@ def diffusion_coordinates(graph: csr_array, *, time: float | None, n_eigenvector
     order = np.argsort(component, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(component, minlength=n_components))[:-1])
     walks = [_walk_eigenvectors(graph, nodes, n_eigenvectors, seed) for nodes in members]
-    kept = _numbers_to_keep([walk.eigenvalues for walk in walks], n_eigenvectors)
+    kept = _numbers_to_keep([eigenvalues for eigenvalues, _ in walks], n_eigenvectors)
     if time is None:
-        time = _time_that_leaves(DIRECTIONS_LEFT, np.concatenate([walk.eigenvalues[1:] for walk in walks]))
+        time = _time_that_leaves(DIRECTIONS_LEFT, np.concatenate([eigenvalues[1:] for eigenvalues, _ in walks]))
     coordinates = np.zeros((graph.shape[0], sum(kept)))
     done = 0
-    for walk, n_kept in zip(walks, kept, strict=True):
-        strengths = walk.eigenvalues[:n_kept] ** (time / 2)
-        coordinates[walk.nodes, done : done + n_kept] = walk.eigenvectors[:, :n_kept] * strengths
+    for nodes, (eigenvalues, eigenvectors), n_kept in zip(members, walks, kept, strict=True):
+        coordinates[nodes, done : done + n_kept] = eigenvectors[:, :n_kept] * eigenvalues[:n_kept] ** (time / 2)
         done += n_kept
     return coordinates / np.linalg.norm(coordinates, axis=1, keepdims=True)
 
@@ -168,8 +215,8 @@ def _time_that_leaves(n_directions: float, eigenvalues: Array) -> float:
     return float(TIMES[1]) if excess(longest) >= 0 else float(np.exp(brentq(excess, shortest, longest)))
 
 
-def _walk_eigenvectors(graph: csr_array, nodes: NDArray[np.intp], n_eigenvectors: int, seed: int) -> WalkEigenvectors:
-    """Return the directions of the largest eigenvalues, in which the walk on one component mixes slowest."""
+def _walk_eigenvectors(graph: csr_array, nodes: NDArray[np.intp], n_eigenvectors: int, seed: int) -> tuple[Array, Array]:
+    """Return the eigenvalues of the lazy walk on one component, from 1 down to at least 0 [r], and their eigenvectors. [n nodes, r]"""
     weights = graph[nodes][:, nodes]
     degree = np.asarray(weights.sum(axis=1)).ravel()
     normalize = diags_array(1 / np.sqrt(degree))
@@ -182,7 +229,7 @@ def _walk_eigenvectors(graph: csr_array, nodes: NDArray[np.intp], n_eigenvectors
         eigenvalues, eigenvectors = eigsh(walk, k=n_directions, which="LA", v0=start, tol=PRECISION)
     falling = np.argsort(-eigenvalues)[:n_directions]
     lazy = np.clip((1 + eigenvalues[falling]) / 2, 0.0, 1.0)
-    return WalkEigenvectors(nodes, lazy, eigenvectors[:, falling])
+    return lazy, eigenvectors[:, falling]
 
 
 def _numbers_to_keep(eigenvalues: list[Array], n_eigenvectors: int) -> list[int]:
@@ -192,100 +239,3 @@ def _numbers_to_keep(eigenvalues: list[Array], n_eigenvectors: int) -> list[int]
     n_further = max(0, n_eigenvectors - len(eigenvalues))
     largest = np.argsort(-further, kind="stable")[:n_further]
     return list(1 + np.bincount(component[largest], minlength=len(eigenvalues)))
-
-
-class Border(NamedTuple):
-    """The distance from its neighbors up to which a row is inside the data, and the width over which the data fade beyond."""
-
-    reach: float
-    fading: float
-
-
-class NeighborSpace(Protocol):
-    """Training rows with a distance between rows."""
-
-    def search(self, X: NDArray[Any], k: int) -> FoundNeighbors:
-        """Return the k nearest training rows of each row of X."""
-        ...
-
-    def border(self, distances: Array) -> Border:
-        """Return the border of the data, from the root mean square distances of the training rows from their neighbors."""
-        ...
-
-    def background(self, X: NDArray[Any], Y: NDArray[Any], border: Border) -> Array:
-        """Return a kernel with k(x, x) = 1 for rows outside the data. [n, m]"""
-        ...
-
-
-class VectorSpace:
-    """Vectors, with Euclidean distances in which each column has its own unit."""
-
-    def __init__(self, rows: Array, scale: Array) -> None:
-        self.scale = scale
-        self.nearest = NeighborSearch(self._in_units(rows))
-
-    def _in_units(self, X: Array) -> Array:
-        """Return X in units of each column, within a range that survives being squared."""
-        return np.clip(X / self.scale, -LARGEST, LARGEST)
-
-    def search(self, X: Array, k: int) -> FoundNeighbors:
-        """Return the k nearest training rows of each row of X."""
-        return self.nearest.search(self._in_units(X), k)
-
-    def border(self, distances: Array) -> Border:
-        """Put the border at twice the usual distance from neighbors."""
-        reach = REACH_FACTOR * float(np.quantile(distances, USUAL)) or 1.0
-        return Border(reach, FADING * reach)
-
-    def background(self, X: Array, Y: Array, border: Border) -> Array:
-        """Return exp(−½ |x − y|² / l²), where l is the reach. [n, m]"""
-        return np.exp(-0.5 * cdist(self._in_units(X), self._in_units(Y), "sqeuclidean") / border.reach**2)
-
-
-class KernelSpace:
-    """Rows of any kind, with distances from a kernel: d² = 2 − 2 k(x, y), where k is scaled to k(x, x) = 1."""
-
-    def __init__(self, rows: NDArray[Any], kernel: Kernel) -> None:
-        self.rows, self.kernel = rows, kernel
-
-    @cached_property
-    def _fill(self) -> Any:
-        return block_kernel(self.kernel, self.rows), self._sizes(self.rows)
-
-    def search(self, X: NDArray[Any], k: int) -> FoundNeighbors:
-        """Return the k training rows that are most similar to each row of X."""
-        places = np.empty((len(X), k), dtype=np.intp)
-        distances = np.empty((len(X), k))
-        fill, sizes = self._fill
-
-        def search_block(block: slice) -> None:
-            similarity = np.empty((len(X[block]), len(self.rows)))
-            fill(X[block], similarity)
-            similarity /= np.outer(self._sizes(X[block]), sizes)
-            # Among rows that are equally similar, the first count as nearer.
-            order = np.argsort(-np.round(similarity, DIGITS), axis=1, kind="stable")[:, :k]
-            places[block] = order
-            distances[block] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(similarity, order, axis=1), 0.0))
-
-        map_on_threads(search_block, list(row_blocks(len(X), ROWS_AT_A_TIME)))
-        return FoundNeighbors(places, distances)
-
-    def border(self, distances: Array) -> Border:
-        """Put the border halfway between the typical distance and √2, where a row has nothing in common with any."""
-        farthest = np.sqrt(2.0)
-        reach = float(np.median(distances) + farthest) / 2
-        return Border(reach, (farthest - reach) / FADED)
-
-    def background(self, X: NDArray[Any], Y: NDArray[Any], border: Border) -> Array:
-        """Return the kernel itself, scaled to k(x, x) = 1. [n, m]"""
-        return np.asarray(self.kernel(X, Y), dtype=np.float64) / np.outer(self._sizes(X), self._sizes(Y))
-
-    def _sizes(self, X: NDArray[Any]) -> Array:
-        """Return √k(x, x), by which similarities are divided. [n]"""
-        sizes = np.sqrt(kernel_diagonal(self.kernel, X))
-        if sizes.min(initial=1.0) == 0:
-            raise ValueError(
-                f"Under the kernel {self.kernel} row {int(sizes.argmin())} has k(x, x) = 0, and so no distance from others. Choose a "
-                "kernel that is positive on all rows."
-            )
-        return sizes

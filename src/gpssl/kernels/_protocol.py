@@ -129,6 +129,7 @@ class CallByBlocks(NonStationary):
 
     block_kernel: Callable[[NDArray[Any]], BlockKernel]
     diag: Callable[[Any], Array]
+    get_params: Callable[..., dict[str, Any]]
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return k(X, Y) [n, m]; with `eval_gradient` also the gradient by no hyperparameter [n, m, 0], as scikit-learn does."""
@@ -142,6 +143,13 @@ class CallByBlocks(NonStationary):
         if alone:  # noise that no two evaluations share belongs to k(X) alone, as in scikit-learn
             np.fill_diagonal(values, self.diag(X))
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what follows from the parameters."""
+        return self.get_params(deep=False)
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def refuse_gradient(kernel: Kernel, eval_gradient: bool) -> None:
@@ -235,16 +243,14 @@ def _leaves_that_look_at_cells(kernel: Kernel) -> list[Kernel]:
     return [leaf for leaf in leaves(kernel) if leaf.requires_vector_input or isinstance(leaf, PreparingKernel)]
 
 
-def check_what_kernels_take(kernel: Kernel, rows: Array, where: str = "the rows") -> None:
-    """Raise ValueError if a leaf that needs numbers gets text or missing cells, with which another leaf can work."""
-    check_of_cells(kernel, where)(rows)
+def check_of_cells(kernel: Kernel, where: str = "the rows") -> Callable[[Array], Array]:
+    """Return a function that returns its rows; it raises ValueError if a leaf that needs numbers gets text or missing cells.
 
-
-def check_of_cells(kernel: Kernel, where: str) -> Callable[[Array], None]:
-    """Return the same check as a function of the rows: to look at the kernel takes longer than to look at a block of rows."""
+    It looks at the kernel once, which takes longer than to look at a block of rows.
+    """
     looking = [leaf for leaf in _leaves_that_look_at_cells(kernel) if not isinstance(leaf, TakesTables)]
 
-    def check(rows: Array) -> None:
+    def check(rows: Array) -> Array:
         for leaf in looking:
             if are_codes(rows).any():
                 raise ValueError(
@@ -253,6 +259,7 @@ def check_of_cells(kernel: Kernel, where: str) -> Callable[[Array], None]:
                 )
             if not isinstance(leaf, TakesMissingCells) and np.isnan(rows).any():
                 raise ValueError(f"Cells are missing in {where}, but the kernel {leaf} needs all of them: use IncompleteRBF.")
+        return rows
 
     return check
 

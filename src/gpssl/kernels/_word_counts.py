@@ -67,10 +67,6 @@ def write_products(vectors: csr_array, columns: csr_array, out: Array) -> None:
         out[...] = products.toarray()
 
 
-HashedWords = tuple[NDArray[np.uint64], NDArray[np.intp] | NDArray[np.bool_], tuple[float, float]]
-"""Words as hashes, the positions at which they begin, and their weight and coefficient."""
-
-
 class Pattern(NamedTuple):
     """The offsets of the letters of a word, and the weight of an occurrence."""
 
@@ -146,8 +142,10 @@ def _count_in_block(
     )
 
 
-def _hashed_words(letters: NDArray[np.uint64], lengths: NDArray[np.intp], patterns: Sequence[Pattern]) -> Iterator[HashedWords]:
-    """Yield the words of each pattern, then the strings that are too short for any."""
+def _hashed_words(
+    letters: NDArray[np.uint64], lengths: NDArray[np.intp], patterns: Sequence[Pattern]
+) -> Iterator[tuple[NDArray[np.uint64], NDArray[Any], tuple[float, float]]]:
+    """Yield hashes of words, where they begin, and their weight and coefficient: for each pattern, then for strings too short for any."""
     ends, longest = np.cumsum(lengths), lengths.max(initial=0)
     left = np.repeat(ends, lengths) - np.arange(len(letters))  # letters from each position to the end of its string
     n_places = min(max(pattern.span for pattern in patterns), longest)

@@ -143,10 +143,7 @@ class PrecomputedKernel(NonStationary, GenericKernelMixin, Kernel):
 
     def prepare(self, X: Any) -> NDArray[Any]:
         """Return positions as numbers of Python; raise ValueError if one is outside the matrix. [n]"""
-        positions = self._positions(X)
-        rows = np.empty(len(positions), dtype=object)
-        rows[:] = positions.tolist()
-        return rows
+        return self._positions(X).astype(object)
 
     def _positions(self, X: Any) -> NDArray[np.intp]:
         values = np.asarray(X)
@@ -163,7 +160,23 @@ class PrecomputedKernel(NonStationary, GenericKernelMixin, Kernel):
 
     @cached_property
     def _checked_gram(self) -> Array:
-        return _check_gram(self.gram)
+        """The Gram matrix; raises ValueError unless it is square, finite, symmetric and positive semi-definite."""
+        matrix = np.asarray(self.gram)
+        if matrix.dtype.kind not in "fiub":
+            raise ValueError(f"A Gram matrix is an array of numbers, got {matrix.dtype}.")
+        matrix = matrix.astype(np.float64, copy=False)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"A Gram matrix is square, got shape {list(matrix.shape)}.")
+        if not np.isfinite(matrix).all():
+            raise ValueError("The Gram matrix has entries that are not finite.")
+        largest = np.abs(matrix).max(initial=0.0)
+        if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * largest):
+            raise ValueError("The Gram matrix is not symmetric: k(x, y) must equal k(y, x).")
+        if 0 < len(matrix) <= _LARGEST_CHECKED:
+            smallest = float(np.linalg.eigvalsh(matrix)[0])
+            if smallest < -1e-8 * max(float(matrix.trace()), np.finfo(float).tiny):
+                raise ValueError(f"The Gram matrix is not positive semi-definite: its smallest eigenvalue is {smallest:.3g}.")
+        return matrix
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Array:
         """Return k(X, Y). [n, m]"""
@@ -177,23 +190,3 @@ class PrecomputedKernel(NonStationary, GenericKernelMixin, Kernel):
 
     def __repr__(self) -> str:
         return f"PrecomputedKernel({len(self.gram)} rows)"
-
-
-def _check_gram(gram: Any) -> Array:
-    """Return the Gram matrix as an array; raise ValueError unless it is square, finite, symmetric and positive semi-definite."""
-    matrix = np.asarray(gram)
-    if matrix.dtype.kind not in "fiub":
-        raise ValueError(f"A Gram matrix is an array of numbers, got {matrix.dtype}.")
-    matrix = matrix.astype(np.float64, copy=False)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"A Gram matrix is square, got shape {list(matrix.shape)}.")
-    if not np.isfinite(matrix).all():
-        raise ValueError("The Gram matrix has entries that are not finite.")
-    largest = np.abs(matrix).max(initial=0.0)
-    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * largest):
-        raise ValueError("The Gram matrix is not symmetric: k(x, y) must equal k(y, x).")
-    if 0 < len(matrix) <= _LARGEST_CHECKED:
-        smallest = float(np.linalg.eigvalsh(matrix)[0])
-        if smallest < -1e-8 * max(float(matrix.trace()), np.finfo(float).tiny):
-            raise ValueError(f"The Gram matrix is not positive semi-definite: its smallest eigenvalue is {smallest:.3g}.")
-    return matrix

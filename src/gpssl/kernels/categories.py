@@ -15,7 +15,6 @@ from .._validation import check_number
 from ..data._arrays import in_double_precision
 from ..data._encoding import are_codes, encode_cell
 from ..data._rows import MappedRows, Rows
-from ._lengthscale import check_rule, neighbor_lengthscale
 from ._protocol import (
     Array,
     BlockKernel,
@@ -28,10 +27,10 @@ from ._protocol import (
     kernel_diagonal,
     not_resolved,
     resolve_kernel,
-    short_repr,
     training_rows,
 )
-from .vectors import IncompleteRBF
+from .incomplete import IncompleteRBF
+from .vectors import _check_rule, _neighbor_lengthscale
 
 _MISSING = np.inf
 """The category of missing cells: a number that no cell can be."""
@@ -82,13 +81,13 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> CategoryKernel:
         """Return the kernel with the scale that the rule gives for these rows."""
-        check_rule(self.neighborhood, self.reduce, self.max_rows)
+        _check_rule(self.neighborhood, self.reduce, self.max_rows)
         check_number("stretch", self.stretch, Real, above=0)
         if self.scale is not None:
             check_number("scale", self.scale, Real, above=0)
             return CategoryKernel(**self.get_params(deep=False))
         sample = training_rows(self, X, sample_weight).sample(self.max_rows, seed)
-        share = neighbor_lengthscale(
+        share = _neighbor_lengthscale(
             _comparable(sample.rows), sample.weight, neighborhood=self.neighborhood, reduce=self.reduce, metric="hamming"
         )
         return CategoryKernel(**{**self.get_params(deep=False), "scale": self.stretch**2 * share * sample.rows.shape[1]})
@@ -122,9 +121,6 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
                     out += table[levels.places(X)]
 
         return fill
-
-    def __repr__(self) -> str:
-        return short_repr(self)
 
 
 class _Combinations(NamedTuple):
@@ -210,19 +206,15 @@ class OrdinalKernel(CallByBlocks, ExponentialKernel, TakesTables, GenericKernelM
 
     def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> OrdinalKernel:
         """Return the kernel with the levels of these rows, and with a concrete kernel for their positions."""
-        self._check_levels()
+        given = self.levels
+        if given is not None and (isinstance(given, str) or len(given) < 2 or len(set(given)) < len(given)):
+            raise ValueError(f"levels must be a list of at least two different values, lowest first, or None, got {given!r}.")
         rows = training_rows(self, X, sample_weight)
         levels = [self._levels_of(rows, place, seed) for place in range(rows.n_columns)]
         resolved = OrdinalKernel(self.levels, positions=[(values, np.linspace(0.0, 1.0, len(values))) for values in levels])
         inner = IncompleteRBF() if self.kernel is None else self.kernel
         resolved.kernel = resolve_kernel(inner, MappedRows(rows, resolved.positions_of, rows.n_columns), seed)
         return resolved
-
-    def _check_levels(self) -> None:
-        if self.levels is None:
-            return
-        if isinstance(self.levels, str) or len(self.levels) < 2 or len(set(self.levels)) < len(self.levels):
-            raise ValueError(f"levels must be a list of at least two different values, lowest first, or None, got {self.levels!r}.")
 
     def _levels_of(self, rows: Rows, place: int, seed: int) -> Array:
         """Return the levels of a column, from the lowest to the highest, as numbers or codes."""
@@ -232,8 +224,9 @@ class OrdinalKernel(CallByBlocks, ExponentialKernel, TakesTables, GenericKernelM
         values = rows.sample(_MAX_LEVELS, seed).rows[:, place]
         distinct = np.unique(values[~np.isnan(values)])
         if are_codes(distinct).any():
+            name = place if rows.header is None else list(rows.header.columns)[place]
             raise ValueError(
-                f"Column {_name(rows.header, place)!r} holds text, whose order is not known: give its levels, lowest first, as "
+                f"Column {name!r} holds text, whose order is not known: give its levels, lowest first, as "
                 "OrdinalKernel(levels=[...]), or make it an ordered category in pandas."
             )
         return distinct if len(distinct) > 1 else np.append(distinct[:1], np.inf)
@@ -272,9 +265,6 @@ class OrdinalKernel(CallByBlocks, ExponentialKernel, TakesTables, GenericKernelM
             return self.kernel.diag(X)
         return kernel_diagonal(self.kernel, self.positions_of(self.prepare(X)))
 
-    def __repr__(self) -> str:
-        return short_repr(self)
-
 
 def _interpolate(values: Array, levels: Array, positions: Array) -> Array:
     """Return the positions of values among levels that are numbers in rising order, or codes in any order. [n]"""
@@ -294,7 +284,3 @@ def _ordered_categories(header: Any, place: int) -> Sequence[Any] | None:
     dtype = list(header.dtypes)[place]
     name = type(dtype).__name__
     return list(dtype.categories) if name == "Enum" or (name == "CategoricalDtype" and dtype.ordered) else None
-
-
-def _name(header: Any, place: int) -> Any:
-    return place if header is None else list(header.columns)[place]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from numbers import Real
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import normalize
 
 from .._validation import check_number
-from ..data._rows import Part
+from ..data._rows import Part, Rows
 from ._protocol import Array, BlockKernel, not_resolved, training_rows
 from ._word_counts import write_products
 from .strings import _StringKernel
@@ -67,11 +68,11 @@ class TfidfKernel(_StringKernel):
         self._check_parameters()
         if self.is_resolved:
             return TfidfKernel(self.vectorizer, self.length_scale)
-        documents = training_rows(self, X, sample_weight).reduce(_documents_that_count, _concatenate).distinct()
+        texts, weight = _distinct_documents(training_rows(self, X, sample_weight))
         blank = _default_vectorizer() if self.vectorizer is None else self.vectorizer
-        fitted = clone(blank).fit(documents.texts)
+        fitted = clone(blank).fit(texts)
         if isinstance(fitted, TfidfVectorizer) and fitted.use_idf:
-            fitted.idf_ = _weighted_idf(fitted, documents)
+            fitted.idf_ = _weighted_idf(fitted, texts, weight)
         return TfidfKernel(FrozenEstimator(fitted), self.length_scale)
 
     def _check_parameters(self) -> None:
@@ -111,33 +112,24 @@ def _default_vectorizer() -> TfidfVectorizer:
     return TfidfVectorizer(sublinear_tf=True, token_pattern=_WORDS_AND_SIGNS)
 
 
-class _Documents(NamedTuple):
-    """Documents and their weights."""
+def _distinct_documents(rows: Rows) -> tuple[NDArray[Any], Array]:
+    """Return each document of positive weight once, in alphabetical order, with the summed weight of its copies."""
 
-    texts: NDArray[Any]
-    weight: Array
+    def summarize(part: Part) -> list[Part]:
+        present = part.weight > 0
+        return [Part(part.rows[present], part.weight[present])]
 
-    def distinct(self) -> _Documents:
-        """Return each document once, in alphabetical order, with the summed weight of its copies."""
-        # Sorted by weight first, so that the weights of copies are added in the same order for any order of the rows.
-        order = np.argsort(self.weight, kind="stable")
-        texts, inverse = np.unique(self.texts[order], return_inverse=True)
-        return _Documents(texts, np.bincount(inverse, self.weight[order], minlength=len(texts)).astype(np.float64, copy=False))
-
-
-def _documents_that_count(part: Part) -> _Documents:
-    present = part.weight > 0
-    return _Documents(part.rows[present], part.weight[present])
+    texts, weight = (np.concatenate(column) for column in zip(*rows.reduce(summarize, operator.add), strict=True))
+    # Sorted by weight first, so that the weights of copies are added in the same order for any order of the rows.
+    order = np.argsort(weight, kind="stable")
+    distinct, inverse = np.unique(texts[order], return_inverse=True)
+    return distinct, np.bincount(inverse, weight[order], minlength=len(distinct)).astype(np.float64, copy=False)
 
 
-def _concatenate(one: _Documents, other: _Documents) -> _Documents:
-    return _Documents(*(np.concatenate(pair) for pair in zip(one, other, strict=True)))
-
-
-def _weighted_idf(fitted: TfidfVectorizer, documents: _Documents) -> Array:
+def _weighted_idf(fitted: TfidfVectorizer, texts: NDArray[Any], weight: Array) -> Array:
     """Return idf = log((n + s) / (df + s)) + 1 with s = 1 if `smooth_idf`, else 0; a document of weight w is w documents. [D]"""
-    occurs = csr_array(fitted.transform(documents.texts)) != 0
-    frequency = occurs.astype(np.float64).T @ documents.weight
+    occurs = csr_array(fitted.transform(texts)) != 0
+    frequency = occurs.astype(np.float64).T @ weight
     smooth = float(fitted.smooth_idf)
-    idf: Array = np.log((documents.weight.sum() + smooth) / (frequency + smooth)) + 1
+    idf: Array = np.log((weight.sum() + smooth) / (frequency + smooth)) + 1
     return idf

@@ -10,11 +10,12 @@ different rows.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,14 +71,6 @@ class _NetworkXGraph(Protocol):
     def is_multigraph(self) -> bool: ...
 
 
-def _items(X: Any) -> list[Any]:
-    """Return the rows as a list; those of a data frame or array with one column are in that column."""
-    values = single_column(X)
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"Rows of a graph kernel are graphs, in a list or an array; got {type(X).__name__}.")
-    return list(values)
-
-
 def _from_networkx(graph: _NetworkXGraph, attribute: str, position: int) -> LabeledGraph:
     if graph.is_directed():
         raise ValueError(f"Row {position} is a directed graph, but these kernels are for undirected graphs. Pass graph.to_undirected().")
@@ -130,7 +123,8 @@ def _canonical(nodes: set[Any], edges: _Edges, labels: Mapping[Any, Any], attrib
     pairs = tuple(sorted({(min(place[a], place[b]), max(place[a], place[b])) for a, b in edges}))
     texts = [_text(labels[node], node, position) for node in ordered if node in labels]
     if not texts:
-        return LabeledGraph(pairs, _degrees(pairs, len(ordered)), attribute)
+        degrees = Counter([one for one, _ in pairs] + [other for one, other in pairs if one != other])
+        return LabeledGraph(pairs, tuple(f"degree {degrees[node]}" for node in range(len(ordered))), attribute)
     if len(texts) < len(ordered):
         missing = next(node for node in ordered if node not in labels)
         raise ValueError(
@@ -146,20 +140,8 @@ def _text(label: Any, node: Any, position: int) -> str:
     return str(label)
 
 
-def _degrees(pairs: tuple[tuple[int, int], ...], n_nodes: int) -> tuple[str, ...]:
-    """Return the labels of nodes that have none: their numbers of neighbors."""
-    counts = [0] * n_nodes
-    for one, other in pairs:
-        counts[one] += 1
-        counts[other] += one != other
-    return tuple(f"degree {count}" for count in counts)
-
-
-class _GraphCounts(NamedTuple):
-    """What occurs in a graph: distinct hashes, in rising order, and the count of each."""
-
-    words: _Hashes
-    values: Array
+_GraphCounts = tuple[_Hashes, Array]
+"""What occurs in a graph: distinct hashes, in rising order, and the count of each."""
 
 
 class _GraphKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
@@ -177,11 +159,10 @@ class _GraphKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         """Return each graph as a `LabeledGraph`. [n]"""
         if isinstance(X, LabeledGraph | _NetworkXGraph):
             raise TypeError("X is a single graph; rows of a graph kernel are graphs, so pass a list of them.")
-        items = _items(X)
-        rows = np.empty(len(items), dtype=object)
-        for position, item in enumerate(items):
-            rows[position] = self._prepared(item, position)
-        return rows
+        items = single_column(X)
+        if isinstance(items, str) or not isinstance(items, Iterable):
+            raise TypeError(f"Rows of a graph kernel are graphs, in a list or an array; got {type(X).__name__}.")
+        return np.fromiter((self._prepared(item, position) for position, item in enumerate(items)), dtype=object)
 
     def _prepared(self, graph: Any, position: int) -> LabeledGraph:
         if not isinstance(graph, LabeledGraph):
@@ -217,9 +198,9 @@ class _GraphKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
     def _count(self, graphs: NDArray[Any]) -> Counts:
         """Return φ(x) / |φ(x)| of each graph."""
         found = [self._count_in(graph) for graph in graphs]
-        sizes = [len(one.words) for one in found]
-        words = np.concatenate([np.empty(0, np.uint64), *(one.words for one in found)])
-        values = np.concatenate([np.empty(0), *(one.values / np.linalg.norm(one.values) for one in found)])
+        sizes = [len(words) for words, _ in found]
+        words = np.concatenate([np.empty(0, np.uint64), *(words for words, _ in found)])
+        values = np.concatenate([np.empty(0), *(values / np.linalg.norm(values) for _, values in found)])
         return Counts(np.repeat(np.arange(len(found)), sizes), words, values, np.ones(len(words)))
 
     def __repr__(self) -> str:
@@ -308,7 +289,7 @@ def _distances(graph: LabeledGraph) -> _GraphCounts:
     between = shortest_path(graph.adjacency(), directed=False, unweighted=True)
     one, other = np.nonzero(np.isfinite(between) & (between > 0))
     if len(one) == 0:
-        return _GraphCounts(np.array([_NOTHING]), np.ones(1))
+        return np.array([_NOTHING]), np.ones(1)
     return _counted(mixed_bits(mixed_bits(labels[one] + _STEP) + labels[other] + between[one, other].astype(np.uint64) * _DISTANCE))
 
 
@@ -324,12 +305,12 @@ def _walks(graph: LabeledGraph, decay: float, n_steps: int) -> _GraphCounts:
         logarithm += np.log(total)
         logarithms.append(logarithm)
         walks = np.sqrt(decay) * (adjacency @ (walks / total))
-    return _GraphCounts(np.arange(len(logarithms), dtype=np.uint64), np.exp(np.array(logarithms) - max(logarithms)))
+    return np.arange(len(logarithms), dtype=np.uint64), np.exp(np.array(logarithms) - max(logarithms))
 
 
 def _counted(hashes: _Hashes) -> _GraphCounts:
     words, values = np.unique(hashes, return_counts=True)
-    return _GraphCounts(words, values.astype(np.float64))
+    return words, values.astype(np.float64)
 
 
 def _label_hashes(graph: LabeledGraph) -> _Hashes:

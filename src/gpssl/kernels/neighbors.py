@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._validation import check_number
 from ..data._arrays import hash_rows, in_double_precision
 from ..data._opening import open_rows
-from ._lengthscale import column_scale
-from ._neighbor_graph import Border, KernelSpace, NeighborSearch, NeighborSpace, VectorSpace, diffusion_coordinates, neighbor_graph
+from ._neighbor_graph import KernelSpace, VectorSpace, diffusion_coordinates, neighbor_graph
 from ._protocol import (
     Array,
     BlockKernel,
@@ -36,7 +35,7 @@ from ._protocol import (
     takes_vectors,
     training_rows,
 )
-from .vectors import NeighborRBF
+from .vectors import NeighborRBF, _column_scale
 
 _JITTER = 1e-10
 """Added to the covariance of a few neighbors, relative to the prior variance."""
@@ -118,16 +117,14 @@ class NeighborDiffusion(NonStationary, UnitDiagonal, Kernel):
         sample = rows.sample(self.max_rows, seed)
         if len(sample.rows) < 3:
             raise ValueError(f"A graph of neighbors needs at least 3 distinct rows, but there are {len(sample.rows)}.")
-        scale = column_scale(sample.rows, sample.weight, per_column=self.per_column) if kernel is None else None
+        scale = _column_scale(sample.rows, sample.weight, per_column=self.per_column) if kernel is None else None
         space = _space(sample.rows, scale, kernel)
         k = min(int(self.n_neighbors), len(sample.rows) - 1)
         found = space.search(sample.rows, k + 1)
         time = None if isinstance(self.time, str) else float(self.time)
         coordinates = diffusion_coordinates(neighbor_graph(found), time=time, n_eigenvectors=int(self.n_eigenvectors), seed=seed)
-        border = space.border(_typical_distance(found.distances[:, 1:]))
-        return DiffusionKernel(
-            sample.rows, coordinates, scale=scale, kernel=kernel, n_neighbors=k, reach=border.reach, fading=border.fading
-        )
+        reach, fading = space.border(_typical_distance(found.distances[:, 1:]))
+        return DiffusionKernel(sample.rows, coordinates, scale=scale, kernel=kernel, n_neighbors=k, reach=reach, fading=fading)
 
     def _check_parameters(self) -> None:
         check_number("n_neighbors", self.n_neighbors, Integral, at_least=1)
@@ -188,29 +185,24 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
         return takes_vectors(self.kernel)
 
     @cached_property
-    def _space(self) -> NeighborSpace:
+    def _space(self) -> VectorSpace | KernelSpace:
         return _space(self.rows, self.scale, self.kernel)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what follows from the parameters."""
-        return {name: value for name, value in self.__dict__.items() if name != "_space"}
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
         """Locate the points once; each block then needs a search for its neighbors and two matrix products."""
-        of_points = self._locate(points)
-        some_outside = of_points.outside.any()
+        points_inside, points_outside = self._locate(points)
+        some_outside = points_outside.any()
 
         def fill(X: NDArray[Any], out: Array) -> None:
-            rows = self._locate(X)
-            np.matmul(rows.inside, of_points.inside.T, out=out)
-            if some_outside and rows.outside.any():
-                background = self._space.background(X, points, Border(self.reach, self.fading))
-                out += np.outer(rows.outside, of_points.outside) * background
+            inside, outside = self._locate(X)
+            np.matmul(inside, points_inside.T, out=out)
+            if some_outside and outside.any():
+                out += np.outer(outside, points_outside) * self._space.background(X, points, self.reach)
 
         return fill
 
-    def _locate(self, X: NDArray[Any]) -> _Location:
-        """Return the averaged coordinates of the rows, and how far outside the data they are."""
+    def _locate(self, X: NDArray[Any]) -> tuple[Array, Array]:
+        """Return s(x) φ(x), averaged over neighbors [n, r], and sqrt(1 − s(x)²), how far outside the data a row is. [n]"""
         places, distances = self._space.search(X, self.n_neighbors + 1)
         farthest = np.maximum(distances[:, -1:], np.finfo(float).tiny)
         places, distances = places[:, :-1], distances[:, :-1]
@@ -220,26 +212,17 @@ class DiffusionKernel(CallByBlocks, UnitDiagonal, Kernel):
         average /= np.maximum(np.linalg.norm(average, axis=1, keepdims=True), np.finfo(float).tiny)
         beyond = np.maximum(_typical_distance(distances) - self.reach, 0.0)
         share = np.exp(-0.5 * (beyond / self.fading) ** 2)
-        return _Location(share[:, None] * average, np.sqrt(1 - share**2))
+        return share[:, None] * average, np.sqrt(1 - share**2)
 
     def __repr__(self) -> str:
         n_rows, n_coordinates = np.shape(self.coordinates)
         return f"DiffusionKernel({n_rows} rows, {n_coordinates} eigenvectors, n_neighbors={self.n_neighbors}, reach={self.reach:.3g})"
 
 
-class _Location(NamedTuple):
-    """Where rows are with respect to the data."""
-
-    inside: Array
-    """s(x) φ(x). [n, r]"""
-    outside: Array
-    """sqrt(1 − s(x)²). [n]"""
-
-
-def _space(rows: NDArray[Any], scale: Array | None, kernel: Kernel | None) -> NeighborSpace:
+def _space(rows: NDArray[Any], scale: Array | None, kernel: Kernel | None) -> VectorSpace | KernelSpace:
     if kernel is not None:
         return KernelSpace(rows, kernel)
-    return VectorSpace(rows, np.ones(rows.shape[1]) if scale is None else scale)
+    return VectorSpace(rows, 1.0 if scale is None else scale)
 
 
 def _typical_distance(distances: Array) -> Array:
@@ -289,7 +272,7 @@ class NearestNeighborGP(NonStationary, Kernel):
         rows = open_rows(X, sample_weight)
         base = resolve_kernel(NeighborRBF() if self.kernel is None else self.kernel, rows, seed)
         sample = rows.sample(self.max_rows, seed)
-        scale = column_scale(sample.rows, sample.weight, per_column=True)
+        scale = _column_scale(sample.rows, sample.weight, per_column=True)
         return NearestNeighborKernel(base, sample.rows, scale, n_neighbors=min(int(self.n_neighbors), len(sample.rows)))
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> NoReturn:
@@ -315,24 +298,22 @@ class NearestNeighborKernel(CallByBlocks, Kernel):
 
     def block_kernel(self, points: Array) -> BlockKernel:
         """Compute C b(u) for the points once; each block then needs a search for neighbors and a sparse product."""
-        of_points = self._given_neighbors(points)
-        covariances = self._covariance_with(of_points.weights)
+        covariances = self._covariance_with(self._given_neighbors(points)[0])
         own_hashes = hash_rows(points, 0)
 
         def fill(X: Array, out: Array) -> None:
             X = in_double_precision(X)
-            of_rows = self._given_neighbors(X)
-            out[...] = of_rows.weights @ covariances
+            weights, variance = self._given_neighbors(X)
+            out[...] = weights @ covariances
             row, point = np.nonzero(hash_rows(X, 0)[:, None] == own_hashes)
-            out[row, point] += of_rows.variance[row]
+            out[row, point] += variance[row]
 
         return fill
 
     def diag(self, X: Any) -> Array:
         """Return k̃(x, x) = b(x)ᵀ C b(x) + v(x) for each row. [n]"""
-        given = self._given_neighbors(np.asarray(X, dtype=np.float64))
-        shared = np.asarray(given.weights.multiply(self._covariance_with(given.weights).T).sum(axis=1)).ravel()
-        return shared + given.variance
+        weights, variance = self._given_neighbors(np.asarray(X, dtype=np.float64))
+        return np.asarray(weights.multiply(self._covariance_with(weights).T).sum(axis=1)).ravel() + variance
 
     def _covariance_with(self, weights: csr_array) -> Array:
         """Return C bᵀ for rows b. [rows, n]"""
@@ -342,23 +323,22 @@ class NearestNeighborKernel(CallByBlocks, Kernel):
     @cached_property
     def _factor(self) -> tuple[SuperLU, Array]:
         """I − B, which is triangular and so its own factor, and V."""
-        before = self._conditionals(self.rows, _nearest_before(self.rows / self.scale, self.n_neighbors))
-        triangle = (eye_array(len(self.rows)) - before.weights).tocsc()
-        return splu(triangle, permc_spec="NATURAL", diag_pivot_thresh=0.0), before.variance
+        before = [
+            VectorSpace(self.rows[:place], self.scale).search(self.rows[[place]], min(self.n_neighbors, place)).places[0]
+            for place in range(1, len(self.rows))
+        ]
+        weights, variance = self._conditionals(self.rows, [np.empty(0, np.intp), *before])
+        return splu((eye_array(len(self.rows)) - weights).tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0.0), variance
 
     @cached_property
-    def _search(self) -> NeighborSearch:
-        return NeighborSearch(self.rows / self.scale)
+    def _space(self) -> VectorSpace:
+        return VectorSpace(self.rows, self.scale)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what follows from the parameters."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_search", "_factor")}
+    def _given_neighbors(self, X: Array) -> tuple[csr_array, Array]:
+        return self._conditionals(X, list(self._space.search(X, self.n_neighbors).places))
 
-    def _given_neighbors(self, X: Array) -> _Conditionals:
-        return self._conditionals(X, list(self._search.search(X / self.scale, self.n_neighbors).places))
-
-    def _conditionals(self, X: Array, neighbors: Sequence[NDArray[np.intp]]) -> _Conditionals:
-        """Return b and v of each row, given the training rows that are its neighbors."""
+    def _conditionals(self, X: Array, neighbors: Sequence[NDArray[np.intp]]) -> tuple[csr_array, Array]:
+        """Return b of each row, in the columns of the training rows that are its neighbors [n, rows], and v. [n]"""
         variance = kernel_diagonal(self.kernel, X)
         jitter = _JITTER * max(float(variance.mean()), _SMALLEST_VARIANCE)
         weights = []
@@ -371,24 +351,7 @@ class NearestNeighborKernel(CallByBlocks, Kernel):
         starts = np.cumsum([0, *map(len, neighbors)])
         indices = np.concatenate([np.empty(0, np.intp), *neighbors])
         data = np.concatenate([np.empty(0), *weights])
-        return _Conditionals(csr_array((data, indices, starts), shape=(len(X), len(self.rows))), variance)
+        return csr_array((data, indices, starts), shape=(len(X), len(self.rows))), variance
 
     def __repr__(self) -> str:
         return f"NearestNeighborKernel({self.kernel!r}, {len(self.rows)} rows, n_neighbors={self.n_neighbors})"
-
-
-class _Conditionals(NamedTuple):
-    """The distributions of rows, given their neighbors."""
-
-    weights: csr_array
-    """b, in the columns of the neighbors. [n, rows]"""
-    variance: Array
-    """v. [n]"""
-
-
-def _nearest_before(rows: Array, n_neighbors: int) -> list[NDArray[np.intp]]:
-    """Return, for each row, its nearest among those before it, nearest first."""
-    return [
-        NeighborSearch(rows[:place]).search(rows[[place]], min(n_neighbors, place)).places[0] if place else np.empty(0, np.intp)
-        for place in range(len(rows))
-    ]

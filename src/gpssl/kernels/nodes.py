@@ -42,9 +42,7 @@ class _LaplacianEigenvectors(NamedTuple):
 class _NodeKernel(NonStationary, GenericKernelMixin, Kernel):
     """A function of the normalized Laplacian: k = s(L) / c, with c = trace s(L) / N, so that the variance is 1 on average.
 
-    L = I − D^(−½) W D^(−½); a node without edges has a zero row in L, and correlates with no other. Nodes in different components of the
-    graph do not correlate either.
-
+    L = I − D^(−½) W D^(−½). Nodes in different components do not correlate; a node without edges has a zero row in L, and is a component.
     All eigenvectors of graphs with up to 3,000 linked nodes are used. Of larger graphs, or with `n_eigenvectors`, those of the r smallest
     eigenvalues are used (500 by default): no dense N × N matrix is formed, one sparse matrix is factorized, and `truncation_error()`
     bounds what is left out.
@@ -61,12 +59,10 @@ class _NodeKernel(NonStationary, GenericKernelMixin, Kernel):
         """Return the names of nodes; raise ValueError if one is not in the graph. [n]"""
         places = self._laplacian.places
         names = [_plain(name) for name in single_column(X)]
-        rows = np.empty(len(names), dtype=object)
         for position, name in enumerate(names):
             if not _is_in(name, places):
                 raise ValueError(f"Row {position} is {name!r}, which is no node of the graph. A node that is new needs a new graph.")
-            rows[position] = name
-        return rows
+        return np.fromiter(names, dtype=object)
 
     def truncation_error(self) -> float:
         """Return s(λ_r) / c, a bound on the spectral norm of what the other eigenvectors would add; 0 with all eigenvectors."""
@@ -190,20 +186,17 @@ def _decompose(graph: Any, n_eigenvectors: int | None) -> _LaplacianEigenvectors
     linked = np.flatnonzero(degrees > 0)
     scale = diags_array(1 / np.sqrt(degrees[linked]))
     similarity = scale @ weights[linked][:, linked] @ scale  # I − L
-    n_vectors = _n_vectors(len(linked), n_eigenvectors)
+    if n_eigenvectors is None:
+        n_eigenvectors = len(linked) if len(linked) <= _LARGEST_DENSE else _TRUNCATED
+    else:
+        check_number("n_eigenvectors", n_eigenvectors, Integral, at_least=1)
+    n_vectors = min(int(n_eigenvectors), len(linked))
     eigenvalues, vectors = _largest(similarity, n_vectors) if n_vectors else (np.empty(0), np.empty((0, 0)))
     whole = np.zeros((len(names), n_vectors))
     whole[linked] = vectors
     # The eigenvalues of L lie between 0 and 2; rounding may leave them outside.
     places = {_plain(name): position for position, name in enumerate(names)}
     return _LaplacianEigenvectors(places, np.clip(1 - eigenvalues, 0, 2), whole, degrees == 0, n_vectors == len(linked))
-
-
-def _n_vectors(n_linked: int, wanted: int | None) -> int:
-    if wanted is not None:
-        check_number("n_eigenvectors", wanted, Integral, at_least=1)
-        return min(int(wanted), n_linked)
-    return n_linked if n_linked <= _LARGEST_DENSE else min(_TRUNCATED, n_linked)
 
 
 def _largest(similarity: csr_array, n_vectors: int) -> tuple[Array, Array]:

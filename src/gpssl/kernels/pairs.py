@@ -89,7 +89,7 @@ class GroupKernel(NonStationary, GenericKernelMixin, Kernel):
 
     def groups_of(self, X: Any) -> NDArray[np.intp]:
         """Return the group of each row, −1 for none. [n]"""
-        rows = in_double_precision(X if isinstance(X, np.ndarray) else _as_rows(X))
+        rows = in_double_precision(X if isinstance(X, np.ndarray) else np.fromiter(X, dtype=object))
         if len(self.hashes) == 0:
             return np.full(len(rows), -1)
         wanted = hash_rows(rows, 0)
@@ -118,11 +118,3 @@ class GroupKernel(NonStationary, GenericKernelMixin, Kernel):
 
     def __repr__(self) -> str:
         return f"GroupKernel({len(self.hashes)} rows in {len(np.unique(self.groups))} groups)"
-
-
-def _as_rows(X: Any) -> NDArray[Any]:
-    """Return an array of the objects in a list. They are assigned one by one, because NumPy would take sequences apart."""
-    rows = np.empty(len(X), dtype=object)
-    for position, row in enumerate(X):
-        rows[position] = row
-    return rows

@@ -15,7 +15,6 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 from .._runtime.threads import map_on_threads
 from .._validation import check_number
 from ..data._arrays import row_blocks
-from ..data._rows import Part
 from ._protocol import Array, BlockKernel, NonStationary, full_repr, not_resolved, single_column, training_rows
 from ._word_counts import Counts, Pattern, count_words, encode, write_products
 
@@ -215,7 +214,8 @@ class MismatchKernel(_WordKernel):
         """Return the kernel with the alphabet of these strings, if it has none."""
         alphabet = self.alphabet
         if alphabet is None:
-            codes = training_rows(self, X, sample_weight).reduce(_letters, np.union1d)
+            rows = training_rows(self, X, sample_weight)
+            codes = rows.reduce(lambda part: np.unique(encode("".join(part.rows[part.weight > 0]))), np.union1d)
             alphabet = codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
         kernel = MismatchKernel(self.length, self.mismatches, alphabet, normalize=self.normalize)
         kernel._check_parameters()
@@ -328,8 +328,3 @@ def _words_near_both(distance: int, length: int, mismatches: int, n_letters: int
             most = min(mismatches - distance + min(a, b), length - distance)
             total += ways * sum(comb(length - distance, s) * (n_letters - 1) ** s for s in range(most + 1))
     return total
-
-
-def _letters(part: Part) -> NDArray[np.uint64]:
-    """Return the code points in strings with a positive weight."""
-    return np.unique(encode("".join(part.rows[part.weight > 0])))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,11 +30,10 @@ from ._protocol import (
     kernel_diagonal,
     not_resolved,
     resolve_kernel,
-    short_repr,
     training_rows,
 )
 from .categories import CategoryKernel, OrdinalKernel
-from .vectors import IncompleteRBF
+from .incomplete import IncompleteRBF
 
 _Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], Any]
 _Group = tuple[str, Kernel, _Columns]
@@ -48,14 +46,9 @@ _FAR_OUT = 20.0
 class _DataFrame(Protocol):
     """A data frame of any library: pandas, polars, Dask."""
 
-    @property
-    def columns(self) -> Any:
-        """The names of its columns."""
-        ...
+    columns: Any
 
-    def __getitem__(self, names: Any) -> Any:
-        """Return a column, or a data frame with some columns."""
-        ...
+    def __getitem__(self, names: Any) -> Any: ...
 
 
 class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
@@ -128,17 +121,16 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
 
     def _resolve_group(self, name: str, kernel: Kernel, columns: _Columns, rows: Rows, seed: int) -> tuple[Kernel, list[int]]:
         places = _places(columns, rows.header, rows.n_columns, name)
-        checked = partial(_checked, check=_check_of_group(name, kernel))
         names = [] if rows.header is None else list(rows.header.columns)
         header = None if rows.header is None else rows.header[[names[place] for place in places]]
-        return resolve_kernel(kernel, MappedRows(rows.only(places), checked, len(places), header), seed), places
+        return resolve_kernel(kernel, MappedRows(rows.only(places), _check_of_group(name, kernel), len(places), header), seed), places
 
     def block_kernel(self, points: Array) -> BlockKernel:
         """Return a function that evaluates each group in its fastest way."""
         self._check_parameters()
         if not self.is_resolved:
             raise not_resolved(self, "columns and lengthscales")
-        selections = self._selections(points.shape[1])
+        selections = [_selection(group, points.shape[1]) for group in self.groups]
         if self.combine == "product" and (self._weights() == 1).all():
             return _product_of_groups([kernel for _, kernel, _ in self.groups], selections, points)
         fills = [block_kernel(kernel, select(points)) for (_, kernel, _), select in zip(self.groups, selections, strict=True)]
@@ -158,12 +150,10 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         X = self.prepare(X)
         out = np.empty(len(X))
         self._start(out)
-        for (name, kernel, columns), weight in zip(self.groups, self._weights(), strict=True):
-            if _has_unit_diagonal(kernel):
-                values = np.ones(len(X))
-            else:
-                places = _places(columns, None, X.shape[1], name)
-                values = kernel_diagonal(kernel, _select(X, places=places, check=_check_of_group(name, kernel)))
+        for group, weight in zip(self.groups, self._weights(), strict=True):
+            kernel = group[1]
+            has_unit_diagonal = isinstance(kernel, UnitDiagonal)
+            values = np.ones(len(X)) if has_unit_diagonal else kernel_diagonal(kernel, _selection(group, X.shape[1])(X))
             self._add_group(out, values, weight)
         return out
 
@@ -183,12 +173,6 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         given = 1.0 if self.combine == "product" else 1 / len(self.groups)
         return np.full(len(self.groups), given) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
 
-    def _selections(self, n_columns: int) -> list[Callable[[Array], Array]]:
-        return [
-            partial(_select, places=_places(columns, None, n_columns, name), check=_check_of_group(name, kernel))
-            for name, kernel, columns in self.groups
-        ]
-
     def _check_parameters(self) -> None:
         if self.combine not in ("product", "sum"):
             raise ValueError(f'combine must be "product" or "sum", got {self.combine!r}.')
@@ -205,9 +189,6 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
             check_number("Each weight", float(weight), Real, at_least=0)
             if self.combine == "product" and weight > 1:
                 raise ValueError(f"The weights of a product are between 0 and 1, got {weight:g}.")
-
-    def __repr__(self) -> str:
-        return short_repr(self)
 
 
 def _product_of_groups(kernels: Sequence[Kernel], selections: Sequence[Callable[[Array], Array]], points: Array) -> BlockKernel:
@@ -273,34 +254,15 @@ def _places_of_names(columns: Any, header: Any) -> list[int] | None:
     return [places[name] for name in listed] if all(isinstance(name, Hashable) and name in places for name in listed) else None
 
 
-def _check_of_group(name: str, kernel: Kernel) -> Callable[[Array], None]:
+def _selection(group: _Group, n_columns: int) -> Callable[[Array], Array]:
+    """Return a function that returns the columns of a group; it raises ValueError if the kernel cannot work with what they hold."""
+    name, kernel, columns = group
+    places, check = _places(columns, None, n_columns, name), _check_of_group(name, kernel)
+    return lambda X: check(X[:, places])
+
+
+def _check_of_group(name: str, kernel: Kernel) -> Callable[[Array], Array]:
     return check_of_cells(kernel, f"the columns of the group {name!r}")
-
-
-def _select(X: Array, *, places: list[int], check: Callable[[Array], None]) -> Array:
-    """Return the columns of a group; raise ValueError if its kernel cannot work with what they hold."""
-    return _checked(X[:, places], check)
-
-
-def _checked(values: Array, check: Callable[[Array], None]) -> Array:
-    check(values)
-    return values
-
-
-def _has_unit_diagonal(kernel: Kernel) -> bool:
-    inner = kernel.kernel if isinstance(kernel, OrdinalKernel) else kernel
-    return isinstance(inner, UnitDiagonal)
-
-
-class _ColumnKinds(NamedTuple):
-    """The names of the columns of a table, by kind."""
-
-    numbers: list[str]
-    ranked: list[str]
-    ordered: list[str]
-    categories: list[str]
-    left_out: list[str]
-    """Names with the reason."""
 
 
 def for_table(X: Any, *, neighborhood: float = 10) -> ColumnKernel:
@@ -313,23 +275,15 @@ def for_table(X: Any, *, neighborhood: float = 10) -> ColumnKernel:
     """
     if not isinstance(X, _DataFrame):
         raise TypeError(f"for_table chooses kernels by the names and types of columns, so it needs a data frame, got {type(X).__name__}.")
-    kinds = _kinds(X)
-    if kinds.left_out:
-        warnings.warn(f"Left out of the kernel: {'; '.join(kinds.left_out)}.", UserWarning, stacklevel=2)
-    groups = _groups(kinds, neighborhood)
+    groups, left_out = _columns_by_kind(X)
+    if left_out:
+        warnings.warn(f"Left out of the kernel: {'; '.join(left_out)}.", UserWarning, stacklevel=2)
     if not groups:
         raise ValueError("No column of this data frame distinguishes its rows: there is nothing to learn from.")
-    return ColumnKernel(groups)
-
-
-def _groups(kinds: _ColumnKinds, neighborhood: float) -> list[_Group]:
-    """Return the groups that have columns, each with its kernel."""
-    named = {"numbers": kinds.numbers, "ranks": kinds.ranked, "order": kinds.ordered, "categories": kinds.categories}
-    present = {name: columns for name, columns in named.items() if columns}
-    n_columns = sum(map(len, present.values()))
+    n_columns = sum(map(len, groups.values()))
     # With k_g^(D_g / D) in the place of k_g, all columns have the same weight, in whichever group they are.
-    stretch = {name: float(np.sqrt(n_columns / len(columns))) for name, columns in present.items()}
-    return [(name, _kernel(name, neighborhood, stretch[name]), columns) for name, columns in present.items()]
+    stretch = {name: float(np.sqrt(n_columns / len(columns))) for name, columns in groups.items()}
+    return ColumnKernel([(name, _kernel(name, neighborhood, stretch[name]), columns) for name, columns in groups.items()])
 
 
 def _kernel(group: str, neighborhood: float, stretch: float) -> Kernel:
@@ -339,10 +293,11 @@ def _kernel(group: str, neighborhood: float, stretch: float) -> Kernel:
     return numbers if group == "numbers" else OrdinalKernel(kernel=numbers)
 
 
-def _kinds(X: Any) -> _ColumnKinds:
-    """Sort the columns of a data frame by the kernel that suits them."""
+def _columns_by_kind(X: Any) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the names of columns by the kind of kernel that suits them, and of those that are left out, with the reason."""
     check_names(X)
-    kinds = _ColumnKinds([], [], [], [], [])
+    kinds: dict[str, list[str]] = {"numbers": [], "ranks": [], "order": [], "categories": []}
+    left_out = []
     for name in X.columns:
         values = encode_column(X[name])
         known = values[~np.isnan(values)]
@@ -351,17 +306,16 @@ def _kinds(X: Any) -> _ColumnKinds:
         is_category = are_codes(known).any() or type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
         tells_gaps = is_category and 0 < len(known) < len(values)
         if n_different < 2 and not tells_gaps:
-            kinds.left_out.append(f"{name!r} (all cells are alike)")
+            left_out.append(f"{name!r} (all cells are alike)")
         elif type(dtype).__name__ == "CategoricalDtype" and dtype.ordered:
-            kinds.ordered.append(name)
+            kinds["order"].append(name)
+        elif is_category and n_different > MOST_CATEGORIES * len(known):
+            left_out.append(f"{name!r} ({n_different} different values in {len(known)} rows)")
         elif is_category:
-            if n_different > MOST_CATEGORIES * len(known):
-                kinds.left_out.append(f"{name!r} ({n_different} different values in {len(known)} rows)")
-            else:
-                kinds.categories.append(name)
+            kinds["categories"].append(name)
         else:
-            (kinds.ranked if _reaches_far_out(known) else kinds.numbers).append(name)
-    return kinds
+            kinds["ranks" if _reaches_far_out(known) else "numbers"].append(name)
+    return {kind: names for kind, names in kinds.items() if names}, left_out
 
 
 def _reaches_far_out(values: Array) -> bool:

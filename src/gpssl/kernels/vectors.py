@@ -1,7 +1,4 @@
-"""Kernels for rows of numbers: the paper's squared exponential, and one for rows in which cells are missing.
-
-Both take their lengthscales from nearest neighbors.
-"""
+"""The paper's kernel for rows of numbers, and its rule for lengthscales: the distance to the K-th neighbor, in units of each column."""
 
 from __future__ import annotations
 
@@ -9,29 +6,22 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Kernel, NormalizedKernelMixin, StationaryKernelMixin
-from sklearn.utils import check_array
 
 from .._validation import check_number
-from ..data._arrays import in_double_precision
+from ..data._arrays import hash_rows, row_blocks
 from ..data._opening import open_rows
-from ..data._rows import MappedRows, Rows
-from ._incomplete_gaussian import GaussianRows, fit_gaussian
-from ._lengthscale import check_rule, column_scale, farthest_rows, neighbor_lengthscale
-from ._protocol import (
-    LARGEST_HALF_NORM,
-    Array,
-    BlockKernel,
-    CallByBlocks,
-    ExponentialKernel,
-    TakesMissingCells,
-    UnitDiagonal,
-    block_kernel,
-    not_resolved,
-    short_repr,
-    training_rows,
-)
+from ..data._rows import Part, Rows
+from ._protocol import Array, full_repr, not_resolved
+
+_Metric = Literal["euclidean", "hamming"]
+
+_ANCHORS_AT_A_TIME = 512
+_FARTHEST_ROWS = 64
+_ROUNDING = 1e-14
+"""Spread of a column, relative to its largest entry, that rounding alone may cause."""
 
 
 class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -77,14 +67,14 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
         It reads the rows at most twice, for the sample and for the rows farthest out; neighbors are searched in the sample.
         """
-        check_rule(self.neighborhood, self.reduce, self.max_rows)
-        rows = X if isinstance(X, Rows) and sample_weight is None else open_rows(X, sample_weight)
+        _check_rule(self.neighborhood, self.reduce, self.max_rows)
+        rows = open_rows(X, sample_weight)
         sample = rows.sample(self.max_rows, seed)
-        scale = column_scale(sample.rows, sample.weight, per_column=self.per_column)
+        scale = _column_scale(sample.rows, sample.weight, per_column=self.per_column)
         # A full sample may lack the outlying rows that the largest distance belongs to.
         sampled = len(sample.rows) == self.max_rows
-        outlying = farthest_rows(rows, scale, sample.rows, seed) if sampled and self.reduce == "max" else sample.rows[:0] / scale
-        lengthscale = scale * neighbor_lengthscale(
+        outlying = _farthest_rows(rows, scale, sample.rows, seed) if sampled and self.reduce == "max" else None
+        lengthscale = scale * _neighbor_lengthscale(
             sample.rows / scale, sample.weight, neighborhood=self.neighborhood, reduce=self.reduce, outlying=outlying
         )
         return RBF(lengthscale if self.per_column else float(lengthscale[0]), length_scale_bounds="fixed")
@@ -94,193 +84,121 @@ class NeighborRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         raise not_resolved(self, "lengthscale")
 
     def __repr__(self) -> str:
-        return (
-            f"NeighborRBF(neighborhood={self.neighborhood!r}, reduce={self.reduce!r}, "
-            f"per_column={self.per_column!r}, max_rows={self.max_rows!r})"
-        )
+        return full_repr(self)
 
 
-class IncompleteRBF(CallByBlocks, ExponentialKernel, TakesMissingCells, UnitDiagonal, Kernel):
-    """The expected squared exponential where NaN marks a missing cell.
+def _check_rule(neighborhood: float, reduce: str, max_rows: int) -> None:
+    """Raise ValueError unless the parameters of the rule have a meaning."""
+    check_number("neighborhood", neighborhood, Real, above=0)
+    if reduce not in ("max", "median"):
+        raise ValueError(f'reduce must be "max" or "median", got {reduce!r}.')
+    check_number("max_rows", max_rows, Integral, at_least=2)
 
-    For what is missing, rows are taken as Gaussian, x ~ N(μ, Σ): a missing cell has a mean m_d(x) given the known cells of its row, and
-    differs from it by a variance v_d, typical of its column. The kernel is the expectation of the squared exponential under that,
-    independently for each cell and row, divided by its value on the diagonal so that k(x, x) = 1. With v_d(x) = v_d for a missing cell
-    and 0 for a known one, and m_d(x) = x_d for a known one:
 
-        k(x, y) ∝ Π_d (1 + (v_d(x) + v_d(y)) / l_d²)^−½ exp(−½ (m_d(x) − m_d(y))² / (l_d² + v_d(x) + v_d(y)))
+def _neighbor_lengthscale(
+    rows: Array,
+    weight: Array,
+    *,
+    neighborhood: float,
+    reduce: str,
+    outlying: Array | None = None,
+    metric: _Metric = "euclidean",
+) -> float:
+    """Return the distance to the K-th neighbor, reduced over these rows and over anchors that lie outside them.
 
-    It is an inner product of expected features, so it is positive semi-definite whatever is missing; where nothing is, it is `RBF`.
-    It assumes that cells are missing for reasons that have nothing to do with their values (where a missing cell means something,
-    add a column that says so), and that columns are related linearly. More than 200 columns are taken as independent.
-
-    Parameters
-    ----------
-    neighborhood, reduce, per_column
-        As in `NeighborRBF`, which finds the lengthscales, with m_d(x) in the place of missing cells.
-    stretch
-        The factor by which the lengthscales of that rule are multiplied.
-    max_rows
-        With more distinct rows than this, μ, Σ and v come from a sample of this size.
-    length_scale, mean, covariance, open_variance
-        l, μ, Σ (or its diagonal, for independent columns) and v. Those that are None are found at `fit`.
+    A row of weight w stands for w rows. It is not its own neighbor; its further copies are.
     """
-
-    def __init__(
-        self,
-        neighborhood: float = 10,
-        *,
-        reduce: Literal["max", "median"] = "max",
-        per_column: bool = True,
-        stretch: float = 1.0,
-        max_rows: int = 1000,
-        length_scale: float | ArrayLike | None = None,
-        mean: ArrayLike | None = None,
-        covariance: ArrayLike | None = None,
-        open_variance: ArrayLike | None = None,
-    ) -> None:
-        self.neighborhood = neighborhood
-        self.reduce = reduce
-        self.per_column = per_column
-        self.stretch = stretch
-        self.max_rows = max_rows
-        self.length_scale = length_scale
-        self.mean = mean
-        self.covariance = covariance
-        self.open_variance = open_variance
-
-    def prepare(self, X: Any) -> Array:
-        """Return the rows as numbers, with NaN for missing cells. [n, D]"""
-        return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=0)
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether nothing is left to be taken from the training rows."""
-        return not any(value is None for value in (self.length_scale, self.mean, self.covariance, self.open_variance))
-
-    def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> IncompleteRBF:
-        """Return the kernel with the Gaussian and the lengthscales of these rows."""
-        check_number("max_rows", self.max_rows, Integral, at_least=2)
-        check_number("stretch", self.stretch, Real, above=0)
-        rows = training_rows(self, X, sample_weight)
-        parameters = self.get_params(deep=False)
-        if any(parameters[name] is None for name in ("mean", "covariance", "open_variance")):
-            sample = rows.sample(self.max_rows, seed)
-            gaussian, open_variance = fit_gaussian(sample.rows, sample.weight)
-            parameters |= {"mean": gaussian.mean, "covariance": gaussian.covariance, "open_variance": open_variance}
-        if self.length_scale is None:
-            gaussian = GaussianRows(np.asarray(parameters["mean"]), np.asarray(parameters["covariance"]))
-            rule = NeighborRBF(self.neighborhood, reduce=self.reduce, per_column=self.per_column, max_rows=self.max_rows)
-            filled = MappedRows(rows, gaussian.fill, rows.n_columns)
-            parameters["length_scale"] = self.stretch * rule.resolve(filled, seed=seed).length_scale
-        return IncompleteRBF(**parameters)
-
-    def block_kernel(self, points: Array) -> BlockKernel:
-        """Return `RBF`'s own function where nothing is missing, else one that needs a matrix product and an `exp`."""
-        if not self.is_resolved:
-            raise not_resolved(self, "lengthscales")
-        fill_complete = None if np.isnan(points).any() else block_kernel(RBF(np.asarray(self.length_scale)), points)
-        gaussian = self._gaussian()
-        filled_points = self._filled(points, gaussian)
-        factors = self._factors(filled_points)
-
-        def fill(X: Array, out: Array) -> None:
-            X = in_double_precision(X)
-            if fill_complete and not np.isnan(X).any():
-                fill_complete(X, out)
-                return
-            rows = self._filled(X, gaussian)
-            if max(rows.half_norm, filled_points.half_norm) < LARGEST_HALF_NORM[np.dtype(np.float64)]:
-                np.matmul(rows.features(), factors, out=out)
-            else:  # too far out for differences from inner products
-                out[...] = self._column_by_column(rows, filled_points)
-            np.exp(np.minimum(out, 0.0, out=out), out=out)
-
-        return fill
-
-    def log_block_kernel(self, points: Array) -> BlockKernel:
-        """Return a function for log k(x, u), which needs fewer features for complete rows than for the others."""
-        if not self.is_resolved:
-            raise not_resolved(self, "lengthscales")
-        gaussian = self._gaussian()
-        filled_points = self._filled(points, gaussian)
-        factors, n_columns = self._factors(filled_points), points.shape[1]
-        length_scale = np.asarray(self.length_scale)
-        of_complete = np.vstack([factors[: 2 * n_columns], factors[2 * n_columns : 3 * n_columns].sum(axis=0)])
-
-        def fill(X: Array, out: Array) -> None:
-            X = in_double_precision(X)
-            features = np.ones((len(X), 2 * n_columns + 1))  # x² and x of each column, and 1
-            squares, values = features[:, :n_columns], features[:, n_columns:-1]
-            np.subtract(X, gaussian.mean, out=values)
-            values /= length_scale
-            norms = np.einsum("nd,nd->n", values, values)
-            incomplete = np.flatnonzero(np.isnan(norms))
-            norms[incomplete] = 0.0
-            values[incomplete] = 0.0
-            rest = self._filled(X[incomplete], gaussian)
-            if max(0.5 * norms.max(initial=0.0), rest.half_norm, filled_points.half_norm) >= LARGEST_HALF_NORM[X.dtype]:
-                out[...] = self._column_by_column(self._filled(X, gaussian), filled_points)
-                return
-            np.square(values, out=squares)
-            np.matmul(features, of_complete, out=out)
-            if len(incomplete):
-                out[incomplete] = rest.features() @ factors
-
-        return fill
-
-    def _gaussian(self) -> GaussianRows:
-        return GaussianRows(np.asarray(self.mean), np.asarray(self.covariance))
-
-    def _filled(self, X: Array, gaussian: GaussianRows) -> _FilledRows:
-        return _FilledRows((gaussian.fill(X) - gaussian.mean) / np.asarray(self.length_scale), np.isnan(X))
-
-    def _exponents(self) -> tuple[Array, Array, Array]:
-        """Return precisions 1/(1 + r) with one cell missing and 1/(1 + 2r) with both, r = v/l², and log k for equal means. [D] each
-
-        log k = −½ (m(x) − m(y))² / (1 + r) − ½ log(1 + r) + ¼ log(1 + 2r) with one missing, where ¼ log(1 + 2r) is from the diagonal.
-        """
-        ratio = np.asarray(self.open_variance) / np.asarray(self.length_scale) ** 2
-        one, both = 1 / (1 + ratio), 1 / (1 + 2 * ratio)
-        return one, both, 0.5 * np.log(one) - 0.25 * np.log(both)
-
-    def _factors(self, points: _FilledRows) -> Array:
-        """Return the matrix that, multiplied by the features of a row, gives log k(x, u). [6 D, M]"""
-        one, both, log_one = self._exponents()
-        missing = points.missing
-        for_known = np.where(missing, one, 1.0)
-        for_missing = np.where(missing, both, one)
-        blocks = []
-        for precision, constant in ((for_known, np.where(missing, log_one, 0.0)), (for_missing, np.where(missing, 0.0, log_one))):
-            blocks += [-0.5 * precision, precision * points.values, constant - 0.5 * precision * points.values**2]
-        return np.ascontiguousarray(np.hstack(blocks).T)
-
-    def _column_by_column(self, rows: _FilledRows, points: _FilledRows) -> Array:
-        """Return log k(x, u) from differences, which is slower but exact for rows of any size. [n, M]"""
-        one, both, log_one = self._exponents()
-        out = np.zeros((len(rows.values), len(points.values)))
-        for d in range(rows.values.shape[1]):
-            n_missing = rows.missing[:, d, None].astype(np.intp) + points.missing[:, d]
-            difference = rows.values[:, d, None] - points.values[:, d]
-            out += np.array([0.0, log_one[d], 0.0])[n_missing] - 0.5 * np.array([1.0, one[d], both[d]])[n_missing] * difference**2
-        return out
-
-    def __repr__(self) -> str:
-        return short_repr(self)
+    k = max(1, int(weight.sum() // neighborhood))
+    distances = _distances_within(k + np.minimum(weight, 1.0), rows, rows, weight, metric)
+    largest = distances.max()
+    if outlying is not None:
+        beyond = _distances_within(np.full(len(outlying), float(k)), outlying, rows, weight, metric)
+        largest = max(largest, beyond.max(initial=0.0))
+    lengthscale = largest if reduce == "max" else _weighted_median(distances, weight)
+    if lengthscale > 0:
+        return float(lengthscale)
+    # Most rows coincide with their neighbors (few distinct values): take the shortest distance between rows that differ. Where all
+    # coincide, no lengthscale is better than another.
+    between = cdist(rows, rows, metric)
+    positive = between[between > 0]
+    return float(positive.min()) if len(positive) > 0 else 1.0
 
 
-class _FilledRows(NamedTuple):
-    """Rows with predictions in the place of missing cells, in units of the lengthscales."""
+def _distances_within(k: Array, anchors: Array, rows: Array, weight: Array, metric: _Metric) -> Array:
+    """Return the distance from each anchor within which the weights of rows add up to k. [n anchors]"""
+    blocks = [
+        _weighted_kth(cdist(anchors[block], rows, metric), weight, k[block]) for block in row_blocks(len(anchors), _ANCHORS_AT_A_TIME)
+    ]
+    return np.concatenate([np.empty(0), *blocks])
 
-    values: Array
-    missing: NDArray[np.bool_]
 
-    @property
-    def half_norm(self) -> float:
-        """The largest ½|x|²."""
-        return 0.5 * float((self.values**2).sum(axis=1).max(initial=0.0))
+def _weighted_kth(distances: Array, weight: Array, k: Array) -> Array:
+    """Return, for each row, the smallest distance within which the weights add up to k."""
+    if (weight == 1).all() and (k == k[0]).all():
+        nth = min(int(k[0]), distances.shape[1]) - 1
+        return np.partition(distances, nth, axis=1)[:, nth]
+    order = np.argsort(distances, axis=1)
+    reached = np.cumsum(weight[order], axis=1) >= (k * (1 - 1e-12))[:, None]
+    reached[:, -1] = True
+    nth = order[np.arange(len(order)), reached.argmax(axis=1)]
+    return distances[np.arange(len(distances)), nth]
 
-    def features(self) -> Array:
-        """Return x², x and 1 of each column, once for known cells and once for missing ones. [n, 6 D]"""
-        powers = (self.values**2, self.values, np.ones_like(self.values))
-        return np.hstack([power * mask for mask in (~self.missing, self.missing) for power in powers])
+
+def _weighted_median(values: Array, weight: Array) -> float:
+    """Return the median of the values, each repeated as often as its weight says."""
+    order = np.argsort(values)
+    cumulative = np.cumsum(weight[order])
+    half = cumulative[-1] / 2
+    lower = np.searchsorted(cumulative, half * (1 - 1e-12))
+    upper = min(np.searchsorted(cumulative, half * (1 + 1e-12), side="right"), len(values) - 1)
+    return float((values[order[lower]] + values[order[upper]]) / 2)
+
+
+def _column_scale(rows: Array, weight: Array, *, per_column: bool) -> Array:
+    """Return the standard deviation of each column, 1 for a constant one; or one common factor for all columns. [D]"""
+    largest = np.maximum(rows.max(axis=0), -rows.min(axis=0))
+    largest = np.where(largest > 0, largest, 1.0)
+    if not per_column:
+        # One common factor, which the lengthscale is multiplied by again: distances of 1e±150 would not survive being squared.
+        return np.full(rows.shape[1], max(largest.max(initial=0.0), np.finfo(float).tiny))
+    scaled = rows / largest
+    mean = weight @ scaled / weight.sum()
+    deviation = np.sqrt(weight @ (scaled - mean) ** 2 / weight.sum())
+    # A constant column has no spread to measure by, and adds nothing to any distance.
+    return np.where(deviation > _ROUNDING, deviation, 1.0) * largest
+
+
+class _OutlyingRows(NamedTuple):
+    """Distinct rows and their squared distances from the center, in units of the columns' scale."""
+
+    rows: Array
+    squared: Array
+    hashes: NDArray[np.uint64]
+
+    def farthest(self) -> _OutlyingRows:
+        """Return the farthest of them. Of rows at the same distance those with the smallest hashes, so that order makes no difference."""
+        _, first = np.unique(self.hashes, return_index=True)
+        kept = first[np.lexsort((self.hashes[first], -self.squared[first]))[:_FARTHEST_ROWS]]
+        return _OutlyingRows(self.rows[kept], self.squared[kept], self.hashes[kept])
+
+
+def _farthest_rows(rows: Rows, scale: Array, sample: Array, seed: int) -> Array:
+    """Return the distinct rows of positive weight farthest from the center of the sample, in units of `scale`."""
+    center = (sample / scale).mean(axis=0)
+
+    def summarize(part: Part) -> _OutlyingRows:
+        squared = np.concatenate([((part.rows[block] / scale - center) ** 2).sum(axis=1) for block in row_blocks(len(part.rows))])
+        squared[part.weight <= 0] = -1.0
+        n_present = int((squared >= 0).sum())
+        count = min(_FARTHEST_ROWS, n_present)
+        while True:
+            far = np.flatnonzero(squared >= np.partition(squared, -count)[-count]) if count else np.empty(0, np.intp)
+            hashes = hash_rows(part.rows[far], seed)
+            if count == n_present or len(np.unique(hashes)) >= _FARTHEST_ROWS:
+                return _OutlyingRows(np.asarray(part.rows[far] / scale, dtype=np.float64), squared[far], hashes).farthest()
+            count = min(4 * count, n_present)  # there were copies among them
+
+    def combine(one: _OutlyingRows, other: _OutlyingRows) -> _OutlyingRows:
+        return _OutlyingRows(*(np.concatenate(pair) for pair in zip(one, other, strict=True))).farthest()
+
+    return rows.reduce(summarize, combine).rows
