@@ -19,9 +19,9 @@ from ..evaluation._expectation import certain_threshold, check_labels, number_cu
 from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
 from ..workflows._choices import FULL, MAX_ROWS, Settings
+from ..workflows._embed import has_heads, representation_of
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
-from ..workflows._transform import has_heads, representation_of
 from ._content import Chart, NamedCurve, Predictions, RiskTable, Thresholds
 from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..data._writing import replacing
 from ..io._card import ModelCard
+from ..workflows._embed import open_model, representation_of
 from ..workflows._subject import Subject, as_path, check_outputs, open_subject
-from ..workflows._transform import open_model, representation_of
 from ._content import NumberColoring, ReportContent, SpectrumChart
 from ._judging import judge
 from ._map import hover_columns, labels_coloring, points_of, shown_places, shown_rows
