@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -49,32 +48,23 @@ COMMANDS = {
 PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
-class Commands(Mapping[str, Any]):
-    """The commands by name, each imported when it is asked for."""
+class Group(TyperGroup):
+    """The commands, each imported when it is asked for."""
 
-    def __getitem__(self, name: str) -> Any:
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = dict.fromkeys(COMMANDS)
+
+    def get_command(self, _context: Any, name: str) -> Any:
+        """Return a command; None where there is none of this name."""
         if name not in COMMANDS:
-            raise KeyError(name)
+            return None
         function = getattr(import_module(f".{name}", __package__), name)
         # The first character keeps the lines as they are.
         epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in COMMANDS[name])
         alone = typer.Typer(add_completion=False, **PLAIN)
         alone.command(name, epilog=epilog, no_args_is_help=name != "datasets")(in_sentences(function))
         return get_command(alone)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
-class Group(TyperGroup):
-    """The group of these commands."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands: Any = Commands()
 
 
 app = typer.Typer(cls=Group, no_args_is_help=True, help=HELP, epilog=EPILOG, **PLAIN)
