@@ -36,7 +36,7 @@ def shown_rows(subject: Subject, places: Places) -> tuple[Any, Any]:
     """Return the rows at these places as the model takes them, and as the person had them."""
     chosen = np.zeros(subject.n_rows, dtype=bool)
     chosen[places] = True
-    parts = [(part.rows[chosen[where]], part.cells(False)[chosen[where]]) for part, where in subject.numbered_parts()]
+    parts = [(part.rows[chosen[where]], part.cells(typed=False)[chosen[where]]) for part, where in subject.numbered_parts()]
     rows, cells = zip(*parts, strict=True)
     return concatenate(list(rows)), concatenate(list(cells))
 

@@ -52,11 +52,8 @@ class TissueSubject(Subject):
 
     def fit(self, settings: Settings) -> GPSSL:
         """Return the representation of `gpssl.spatial.embed`; each is learned once."""
-        if settings not in self._fitted:
-            self._fitted[settings] = self._embed(settings)
-        return self._fitted[settings]
-
-    def _embed(self, settings: Settings) -> GPSSL:
+        if settings in self._fitted:
+            return self._fitted[settings]
         from ..spatial._embedding import embed, representation
 
         if settings.alike is not Alike.COLUMNS:
@@ -70,7 +67,8 @@ class TissueSubject(Subject):
             spatial_key=self._spatial_key,
             key_added=KEY,
         )
-        return representation(self.adata, key=KEY).ssl
+        self._fitted[settings] = representation(self.adata, key=KEY).ssl
+        return self._fitted[settings]
 
     def parts(self) -> Iterator[SubjectPart]:
         """Yield all spots at once, with the columns of `obs`."""
@@ -82,9 +80,9 @@ class TissueSubject(Subject):
                 "from. Use the .h5ad file that gpssl embed or gpssl label wrote with it (-o FILE.h5ad)."
             )
         rows = modalities(self.adata, self.adata.uns[KEY]["params"]).rows
-        yield SubjectPart(len(rows), lambda: rows, self._cells)
+        yield SubjectPart(len(rows), lambda: rows, lambda **_: self._cells())
 
-    def _cells(self, _typed: bool) -> Any:
+    def _cells(self) -> Any:
         cells = self.adata.obs.reset_index(drop=True)
         cells.insert(0, "spot", self.adata.obs_names.to_numpy())
         return cells
@@ -120,7 +118,7 @@ class TissueSubject(Subject):
         part = next(self.parts())
         new = new_columns(part, slice(0, self.n_rows))
         if out.suffix.lower() != SPOTS:
-            cells = part.cells(True)
+            cells = self._cells()
             write_table(out, new if only_new else cells.drop(columns=new.columns, errors="ignore").join(new), force=force)
             return
         for name in new.columns:
