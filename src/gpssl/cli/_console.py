@@ -80,15 +80,12 @@ def with_options(text: str) -> str:
         name, value = found.groups()
         if value is None:
             return found[0] if name in WORDS else OPTIONS[name]
-        return f"{OPTIONS[name]} {_unquoted(value)}"
+        bare = value[1:-1] if value[0] in "['" else value
+        return f"{OPTIONS[name]} {bare}"
 
     for parameter, flag in FLAGS.items():
         text = text.replace(parameter, flag)
     return PARAMETER.sub(option, text)
-
-
-def _unquoted(value: str) -> str:
-    return value[1:-1] if value[0] in "['" else value
 
 
 def _sentence(error: Exception) -> str:
