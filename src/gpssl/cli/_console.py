@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -114,10 +114,14 @@ def show_notes(notes: Sequence[str]) -> None:
         typer.echo(f"Note: {with_options(note)}", err=True)
 
 
-def show_written(paths: Sequence[Path]) -> None:
-    """Print which files were written."""
-    for path in paths:
-        typer.echo(f"wrote {path}")
+def show_result(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print the notes of a result, then the result: as JSON, or as these lines and the files that were written."""
+    show_notes(result.notes)
+    if as_json:
+        show_json(result)
+        return
+    for line in (*lines, *(f"wrote {path}" for path in result.written)):
+        typer.echo(line)
 
 
 SENTENCES = ("notes", "recommendation")

@@ -30,4 +30,4 @@ def transform(
         from ..workflows._embed import transform as run
 
         result = run(model, table, n_draws=draws, out=out, only_new=only_new, force=force)
-    show_embedded(result, as_json)
+    show_embedded(result, as_json=as_json)
