@@ -21,7 +21,7 @@ from .._runtime.progress import Progress
 from ..core._checked_rows import rows_in_memory
 from ..data._column_facts import ColumnFacts
 from ..data._labels import Target, TargetKind
-from ..data._writing import check_writable, replacing
+from ..data._writing import check_writable, is_typed, replacing, write_table
 from ..estimator import GPSSL
 from ..evaluation._held_out import Labeled
 from ..io._card import OutsideTrainingRangeWarning
@@ -100,10 +100,6 @@ class Subject(ABC):
     def groups(self) -> NDArray[Any] | None:
         """Return which rows belong together. [n]"""
 
-    @abstractmethod
-    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
-        """Write a file with the rows and the new columns of each part."""
-
     def coordinates(self) -> Array | None:
         """Return where the rows lie on tissue; None for rows of a table. [n, 2]"""
         return None
@@ -129,6 +125,19 @@ class Subject(ABC):
             start += part.n_rows
             progress.advance(part.n_rows)
         progress.finish()
+
+    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
+        """Write a table of the rows as they were read, and the new columns, which replace those of an earlier run."""
+        write_table(out, self._frames(new_columns, only_new, is_typed(out)), force=force)
+
+    def _frames(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool) -> Iterator[Any]:
+        for part, where in self.numbered_parts("writing"):
+            new = new_columns(part, where)
+            if only_new:
+                yield new
+                continue
+            cells = part.cells(typed=typed)
+            yield cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
 
     @contextmanager
     def noting(self) -> Iterator[None]:

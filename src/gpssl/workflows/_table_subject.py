@@ -20,11 +20,11 @@ from ..data._column_facts import ColumnFacts
 from ..data._errors import FileError
 from ..data._labels import Target, TargetKind
 from ..data._table import FileTable, open_table
-from ..data._writing import is_typed, write_table
+from ..data._writing import write_table
 from ..estimator import GPSSL
 from ..kernels.tables import for_table
 from ._choices import Alike, Settings
-from ._subject import NewColumnsOfPart, Subject, SubjectPart
+from ._subject import Subject, SubjectPart
 
 MOST_REASONS = 5
 
@@ -133,19 +133,6 @@ class TableSubject(Subject):
         if self.group is None:
             return None
         return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.group))])
-
-    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
-        """Write the rows as they were read, and the new columns, which replace those of an earlier run."""
-        write_table(out, self._with(new_columns, only_new, is_typed(out)), force=force)
-
-    def _with(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool) -> Iterator[Any]:
-        for part, where in self.numbered_parts("writing"):
-            new = new_columns(part, where)
-            if only_new:
-                yield new
-                continue
-            cells = part.cells(typed=typed)
-            yield cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
 
 
 def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:

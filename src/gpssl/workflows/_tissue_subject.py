@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from ..data._column_facts import ColumnFacts
 from ..data._errors import FileError, beginning
 from ..data._labels import UNLABELED_WORDS, Target, TargetKind
-from ..data._writing import replacing, write_table
+from ..data._writing import replacing
 from ..estimator import GPSSL
 from ._choices import Alike, Settings
 from ._subject import SPOTS, Array, NewColumnsOfPart, Subject, SubjectPart
@@ -115,12 +115,10 @@ class TissueSubject(Subject):
 
     def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
         """Write AnnData with the new columns in `obs`, or a table of them."""
-        part = next(self.parts())
-        new = new_columns(part, slice(0, self.n_rows))
         if out.suffix.lower() != SPOTS:
-            cells = self._cells()
-            write_table(out, new if only_new else cells.drop(columns=new.columns, errors="ignore").join(new), force=force)
+            super().write(out, new_columns, only_new=only_new, force=force)
             return
+        new = new_columns(next(self.parts()), slice(0, self.n_rows))
         for name in new.columns:
             self.adata.obs[name] = _storable(new[name])
         with replacing(out, force=force) as beside:
