@@ -34,8 +34,8 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from .io._model_files import read_card as read_card
     from .io._model_files import save as save
     from .workflows._embed import embed as embed
+    from .workflows._embed import transform as transform
     from .workflows._label import label as label
-    from .workflows._transform import transform as transform
 
     __version__: str
 
@@ -69,7 +69,7 @@ _HOMES = {
     "load": "io._model_files",
     "read_card": "io._model_files",
     "save": "io._model_files",
-    "transform": "workflows._transform",
+    "transform": "workflows._embed",
 }
 """Names of the package, and the module that each is imported from."""
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from gpssl.comparison._recommendation import Basis, recommend
+from gpssl.comparison._compare import Difference, recommend
 from gpssl.comparison._rivals import COLUMNS, MEAN, PRIOR, RIVALS
 from gpssl.evaluation._scores import HIGHER_IS_BETTER, Estimate
 from gpssl.workflows._choices import FULL, Alike
@@ -14,12 +14,6 @@ from gpssl.workflows._choices import FULL, Alike
 OTHERS = [name for name in RIVALS if name != FULL]
 ERROR = 0.02
 FULL_SCORES = {"accuracy": 0.8, "AURC": 0.2, "RMSE": 5.0, "NLL": 3.0}
-
-
-class Found(NamedTuple):
-    mean: float
-    error: float
-    p_value: float
 
 
 class Gain(NamedTuple):
@@ -46,12 +40,12 @@ def sentence(
     for method, score, gain in gains:
         known[method][score] = gain
     scores = {FULL: {name: Estimate(FULL_SCORES[name], 0.01) for name in (first, second)}}
-    differences: dict[str, dict[str, Found]] = {}
+    differences: dict[str, dict[str, Difference]] = {}
     for method, row in known.items():
         means = {name: gain.size if HIGHER_IS_BETTER[name] else -gain.size for name, gain in row.items()}
         scores[method] = {name: Estimate(FULL_SCORES[name] - mean, 0.01) for name, mean in means.items()}
-        differences[method] = {name: Found(mean, ERROR, 0.01 if row[name].significant else 0.2) for name, mean in means.items()}
-    return recommend(scores, differences, Basis(n_splits, 40), numeric=numeric, alike=alike)
+        differences[method] = {name: Difference(mean, ERROR, 0.01 if row[name].significant else 0.2) for name, mean in means.items()}
+    return recommend(scores, differences, (first, second), alike, n_splits=n_splits, n_labeled=40)
 
 
 def test_not_needed_where_the_columns_themselves_win_or_draw() -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -80,15 +80,12 @@ def with_options(text: str) -> str:
         name, value = found.groups()
         if value is None:
             return found[0] if name in WORDS else OPTIONS[name]
-        return f"{OPTIONS[name]} {_unquoted(value)}"
+        bare = value[1:-1] if value[0] in "['" else value
+        return f"{OPTIONS[name]} {bare}"
 
     for parameter, flag in FLAGS.items():
         text = text.replace(parameter, flag)
     return PARAMETER.sub(option, text)
-
-
-def _unquoted(value: str) -> str:
-    return value[1:-1] if value[0] in "['" else value
 
 
 def _sentence(error: Exception) -> str:
@@ -117,10 +114,14 @@ def show_notes(notes: Sequence[str]) -> None:
         typer.echo(f"Note: {with_options(note)}", err=True)
 
 
-def show_written(paths: Sequence[Path]) -> None:
-    """Print which files were written."""
-    for path in paths:
-        typer.echo(f"wrote {path}")
+def show_result(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print the notes of a result, then the result: as JSON, or as these lines and the files that were written."""
+    show_notes(result.notes)
+    if as_json:
+        show_json(result)
+        return
+    for line in (*lines, *(f"wrote {path}" for path in result.written)):
+        typer.echo(line)
 
 
 SENTENCES = ("notes", "recommendation")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from ..workflows._choices import MAX_INDUCING, Alike
 from . import _options
-from ._console import progress_bars, show_json, show_notes, show_written
+from ._console import progress_bars, show_result
 
 if TYPE_CHECKING:
     from ..workflows import Embedded
@@ -52,17 +50,12 @@ def embed(
             only_new=only_new,
             force=force,
         )
-    show_embedded(result, as_json)
+    show_embedded(result, as_json=as_json)
 
 
-def show_embedded(result: Embedded, as_json: bool) -> None:
+def show_embedded(result: Embedded, *, as_json: bool) -> None:
     """Print what `gpssl embed` or `gpssl transform` has found."""
-    show_notes(result.notes)
-    if as_json:
-        show_json(result)
-        return
-    typer.echo(
-        f"{result.n_rows:,} rows, {f'{len(result.columns):,} columns, ' if result.columns else ''}{result.n_components} dimensions; "
-        f"average standard deviation {result.mean_std:.2f} (1: nothing is known, 0: all is)."
-    )
-    show_written(result.written)
+    columns = f"{len(result.columns):,} columns, " if result.columns else ""
+    size = f"{result.n_rows:,} rows, {columns}{result.n_components} dimensions"
+    line = f"{size}; average standard deviation {result.mean_std:.2f} (1: nothing is known, 0: all is)."
+    show_result(result, [line], as_json=as_json)

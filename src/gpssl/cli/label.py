@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,7 @@ from .._runtime.defaults import CONFIDENCE, N_DRAWS
 from .._runtime.progress import percent
 from ..workflows._choices import MAX_INDUCING, Alike
 from . import _options
-from ._console import progress_bars, show_json, show_notes, show_written
+from ._console import progress_bars, show_result
 
 if TYPE_CHECKING:
     from ..workflows import LabeledTable
@@ -78,27 +79,20 @@ def label(
             only_new=only_new,
             force=force,
         )
-    show_labeled(result, max_risk, confidence, as_json)
+    show_result(result, _lines(result, max_risk, confidence), as_json=as_json)
 
 
-def show_labeled(result: LabeledTable, max_risk: float | None, confidence: float, as_json: bool) -> None:
-    """Print what `gpssl label` has found."""
-    show_notes(result.notes)
-    if as_json:
-        show_json(result)
-        return
-    typer.echo(f"{result.n_rows:,} rows: {result.n_labeled:,} had a label in {result.target!r}, {result.n_predicted:,} were predicted.")
-    typer.echo(_expected(result))
+def _lines(result: LabeledTable, max_risk: float | None, confidence: float) -> Iterator[str]:
+    """Yield what to know of the predictions."""
+    yield f"{result.n_rows:,} rows: {result.n_labeled:,} had a label in {result.target!r}, {result.n_predicted:,} were predicted."
+    yield _expected(result)
     if max_risk is not None:
-        typer.echo(_promised(result, max_risk, confidence))
+        yield _promised(result, max_risk, confidence)
     if result.kind == "class" and result.expectation.risk > MANY_ERRORS:
-        typer.echo(
-            "If these are too many: --alike neighbors may suit the rows better, and gpssl compare says whether the columns alone do."
-        )
+        yield "If these are too many: --alike neighbors may suit the rows better, and gpssl compare says whether the columns alone do."
     if result.counts:
         commonest = sorted(result.counts.items(), key=lambda item: -item[1])[:MOST_CLASSES]
-        typer.echo(f"Predicted and kept: {', '.join(f'{name} {count:,}' for name, count in commonest)}.")
-    show_written(result.written)
+        yield f"Predicted and kept: {', '.join(f'{name} {count:,}' for name, count in commonest)}."
 
 
 def _expected(result: LabeledTable) -> str:

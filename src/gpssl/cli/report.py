@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import _options
-from ._console import progress_bars, show_json, show_notes, show_written
+from ._console import progress_bars, show_result
 
 
 def report(
@@ -42,10 +42,4 @@ def report(
             out=out or model.with_suffix(".html"),
             force=force,
         )
-    show_notes(result.notes)
-    if as_json:
-        show_json(result)
-        return
-    for line in result.summary:
-        typer.echo(line)
-    show_written(result.written)
+    show_result(result, result.summary, as_json=as_json)

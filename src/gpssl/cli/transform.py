@@ -27,7 +27,7 @@ def transform(
     from the posterior, each the same function at all rows.
     """
     with progress_bars():
-        from ..workflows._transform import transform as run
+        from ..workflows._embed import transform as run
 
         result = run(model, table, n_draws=draws, out=out, only_new=only_new, force=force)
-    show_embedded(result, as_json)
+    show_embedded(result, as_json=as_json)

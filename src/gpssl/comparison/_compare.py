@@ -1,9 +1,9 @@
-"""The paper's comparison on a person's own table: which method is best there, and whether the labels can tell."""
+"""The paper's comparison on a person's own table: which method is best there, whether the labels can tell, and what to make of it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._runtime.defaults import N_DRAWS, RESIDUAL_TOLERANCE
 from .._runtime.progress import Progress
 from .._validation import check_number
-from ..data._labels import Target, TargetKind
+from ..data._labels import TargetKind
 from ..evaluation._held_out import Labeled, check_labels, probabilities_of
 from ..evaluation._scores import (
     HIGHER_IS_BETTER,
@@ -29,13 +29,15 @@ from ..evaluation._scores import (
 )
 from ..workflows._choices import FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, Alike, Kind, Settings
 from ..workflows._subject import open_subject
-from ._recommendation import FEW_SPLITS, Basis, deciding_scores, recommend
-from ._rivals import COLUMNS, RIVALS, Candidate, Contest, Grids, numbers_from
+from ._rivals import COLUMNS, MEAN, PRIOR, RIVALS, Candidate, Contest, Grids, numbers_from
 from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed
 
 Array = NDArray[np.float64]
 
 TEST_SHARE = 0.3
+SIGNIFICANT = 0.05
+FEW_SPLITS = 10
+"""With fewer, hardly any difference can be significant: see `corrected_p_value`."""
 NEEDED = (COLUMNS, FULL)
 """Without these there is no comparison; other methods that cannot be run are left out."""
 
@@ -138,11 +140,12 @@ def compare(
         rows, labeled = rows_to_compare_on(subject, subject.labeled(), max_rows, random_state)
         splits = _splits(labeled, n_splits, random_state, numeric=numeric)
         candidates, left_out = _candidates(contest_on(rows, kernel, settings, subject.kind, regression=numeric))
-        records = _run(candidates, labeled, labels, splits, left_out)
+        records = _run(candidates, labeled, splits, left_out, numeric=numeric)
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
     ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
-    differences = differences_from(scores, ratio, deciding_scores(numeric=numeric))
+    deciding = ("RMSE", "NLL") if numeric else ("accuracy", "AURC")
+    differences = differences_from(scores, ratio, deciding)
     if n_splits < FEW_SPLITS:
         subject.notes.append(f"{n_splits} splits decide little: with fewer than {FEW_SPLITS}, hardly any difference is significant.")
     return Comparison(
@@ -155,7 +158,7 @@ def compare(
         differences=differences,
         settings={method: record.settings for method, record in records.items() if record.settings},
         left_out=left_out,
-        recommendation=recommend(estimates, differences, Basis(n_splits, len(labeled.y)), numeric=numeric, alike=settings.alike),
+        recommendation=recommend(estimates, differences, deciding, settings.alike, n_splits=n_splits, n_labeled=len(labeled.y)),
         notes=subject.notes,
     )
 
@@ -198,14 +201,14 @@ class _Record(NamedTuple):
 
 
 def _run(
-    candidates: Mapping[str, list[Candidate]], labeled: Labeled, target: Target, splits: list[_Split], left_out: dict[str, str]
+    candidates: Mapping[str, list[Candidate]], labeled: Labeled, splits: list[_Split], left_out: dict[str, str], *, numeric: bool
 ) -> dict[str, _Record]:
     """Train and score all methods on all splits. Those that cannot learn from these labels are added to `left_out`, with the reason."""
     records: dict[str, _Record] = {}
     progress = Progress("comparison", len(candidates) * len(splits), unit="fits")
     for method, models in candidates.items():
         try:
-            records[method] = _run_one(models, labeled, target, splits, progress)
+            records[method] = _run_one(models, labeled, splits, progress, numeric=numeric)
         except ValueError as error:
             if method in NEEDED:
                 raise
@@ -214,16 +217,16 @@ def _run(
     return records
 
 
-def _run_one(models: list[Candidate], labeled: Labeled, target: Target, splits: list[_Split], progress: Progress) -> _Record:
+def _run_one(models: list[Candidate], labeled: Labeled, splits: list[_Split], progress: Progress, *, numeric: bool) -> _Record:
     classes = np.unique(labeled.y)
     scores, chosen = [], Counter[str]()
     for split in splits:
         training, test = labeled.take(split.training), labeled.take(split.test)
-        model = choose_or_default(models, training, split.seed, regression=target.kind == "number")
+        model = choose_or_default(models, training, split.seed, regression=numeric)
         if len(models) > 1:
-            chosen[_text(model.settings)] += 1
+            chosen[", ".join(f"{name}={value}" for name, value in model.settings.items())] += 1
         fitted = clone(model.estimator).fit(training.rows, training.y)
-        if target.kind == "number":
+        if numeric:
             scores.append(score_regression(test.y, fitted, test.rows))
         else:
             scores.append(score_classification(test.y, probabilities_of(fitted, test.rows, classes), classes))
@@ -257,5 +260,80 @@ def differences_from(
     return found
 
 
-def _text(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
+Estimates = Mapping[str, Mapping[str, Estimate]]
+Differences = Mapping[str, Mapping[str, Difference]]
+
+
+class _Verdict(NamedTuple):
+    sign: int
+    """1 where GPSSL-full is better, −1 where it is worse, 0 where the labels do not tell."""
+    score: str
+    """The score that told; the first where none did."""
+
+
+def recommend(
+    scores: Estimates, differences: Differences, deciding: tuple[str, str], alike: Alike, *, n_splits: int, n_labeled: int
+) -> str:
+    """Say in one sentence what to use; it may be that GPSSL is not needed, or that the labels do not decide.
+
+    Each method is judged against GPSSL-full by the first deciding score that shows a difference; the sentence names it.
+    """
+    verdicts = {method: _verdict(row, deciding, lambda found: found.p_value < SIGNIFICANT) for method, row in differences.items()}
+    best = _best_of_the_better(scores, verdicts, deciding)
+    if best is not None:
+        score = verdicts[best].score
+        gain = f"{_versus(scores, best, FULL, score)}; the columns {scores[COLUMNS][score].mean:.3g}"
+        return f"Use {best}: it is significantly better than GPSSL-full here ({gain})."
+    if verdicts[COLUMNS].sign > 0:
+        return _worth_it(scores, verdicts, alike)
+    if verdicts[COLUMNS].sign < 0:
+        versus = _versus(scores, COLUMNS, FULL, verdicts[COLUMNS].score)
+        return f"You do not need this: the columns are significantly better than GPSSL-full here ({versus})."
+    leaning = _verdict(differences[COLUMNS], deciding, lambda found: abs(found.mean) > found.error)
+    if leaning.sign <= 0:
+        return f"You do not need this: the columns cannot be told from GPSSL-full here ({_versus(scores, COLUMNS, FULL, leaning.score)})."
+    advice = "use more splits, n_splits=20" if n_splits < FEW_SPLITS else "label more rows"
+    ground = f"{n_splits} splits of {n_labeled:,} labels do not show whether GPSSL-full is better than the columns"
+    return f"Not decided: {ground} ({_versus(scores, FULL, COLUMNS, leaning.score)}); {advice}."
+
+
+def _verdict(differences: Mapping[str, Difference], deciding: tuple[str, ...], tells: Callable[[Difference], bool]) -> _Verdict:
+    """Judge by the first score whose difference tells something."""
+    for name in deciding:
+        if tells(differences[name]):
+            gain = differences[name].mean if HIGHER_IS_BETTER[name] else -differences[name].mean
+            return _Verdict(1 if gain > 0 else -1, name)
+    return _Verdict(0, deciding[0])
+
+
+def _best_of_the_better(scores: Estimates, verdicts: Mapping[str, _Verdict], deciding: tuple[str, ...]) -> str | None:
+    """Return the best of the methods that beat GPSSL-full by the first score by which any does; None where the columns are no worse."""
+    for name in deciding:
+        better = [method for method, verdict in verdicts.items() if verdict == (-1, name)]
+        if not better:
+            continue
+        rivals = better if verdicts[COLUMNS].sign > 0 else [COLUMNS, *(method for method in better if method != COLUMNS)]
+        sign = 1 if HIGHER_IS_BETTER[name] else -1
+        best = max(rivals, key=lambda method: sign * scores[method][name].mean)
+        return None if best == COLUMNS else best
+    return None
+
+
+def _worth_it(scores: Estimates, verdicts: Mapping[str, _Verdict], alike: Alike) -> str:
+    """Say what GPSSL-full gains over the columns, and whether its prior and its mean gain as much, unless they were left out."""
+    text = f"Use GPSSL-full: it is significantly better than the columns ({_versus(scores, FULL, COLUMNS, verdicts[COLUMNS].score)})"
+    prior, mean = verdicts.get(PRIOR), verdicts.get(MEAN)
+    if prior is not None and prior.sign == 0:
+        return (
+            f"{text}; functions from the prior, which have learned nothing, cannot be told from it: the gain may be from averaging alone."
+        )
+    if mean is not None and mean.sign == 0:
+        return f"{text}; its mean alone, which is faster, cannot be told from it."
+    if prior is not None:
+        text += f", and than its prior ({_versus(scores, FULL, PRIOR, prior.score)})"
+    advice = " Try alike='neighbors' too." if alike is Alike.COLUMNS else ""
+    return f"{text}.{advice}"
+
+
+def _versus(scores: Estimates, one: str, other: str, name: str) -> str:
+    return f"{name} {scores[one][name].mean:.3g} against {scores[other][name].mean:.3g}"

@@ -24,11 +24,12 @@ from ..baselines._joint_embedding import SCARF, VICReg
 from ..baselines._kernel_methods import GPPrior, KernelPCA
 from ..baselines._simvae import SimVAE
 from ..baselines._supervised import SupervisedGPClassifier, SupervisedGPRegressor
+from ..data._encoding import encode_table
 from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
 from ..estimator import GPSSL
 from ..kernels._protocol import DataDependentKernel
 from ..kernels.vectors import NeighborRBF
-from ..workflows._choices import FULL
+from ..workflows._choices import FULL, MAX_INDUCING
 
 N_COMPONENTS = 5
 """The paper's J."""
@@ -96,7 +97,7 @@ class Contest:
     grids: Grids = field(default_factory=Grids)
     n_components: int = N_COMPONENTS
     residual_tolerance: float = 1e-4
-    max_inducing: int = 512
+    max_inducing: int = MAX_INDUCING
     regression: bool = False
     head: Any = None
     """None is the default head of the marginalized classifier or regressor."""
@@ -244,11 +245,11 @@ def _gp_prior(contest: Contest) -> list[Candidate]:
 def _supervised(contest: Contest) -> list[Candidate]:
     """Return a Gaussian process on the labels; a kernel that depends on rows learns its lengthscale from the unlabeled ones."""
     make = SupervisedGPRegressor if contest.regression else SupervisedGPClassifier
-    return [Candidate(settings, make(_resolved(kernel, contest.rows), random_state=contest.seed)) for settings, kernel in contest.kernels]
-
-
-def _resolved(kernel: Any, rows: Any) -> Kernel:
-    return kernel.resolve(rows, seed=0) if isinstance(kernel, DataDependentKernel) else kernel
+    found = []
+    for settings, kernel in contest.kernels:
+        resolved = kernel.resolve(contest.rows, seed=0) if isinstance(kernel, DataDependentKernel) else kernel
+        found.append(Candidate(settings, make(resolved, random_state=contest.seed)))
+    return found
 
 
 METHODS: dict[str, Callable[[Contest], list[Candidate]]] = {
@@ -287,13 +288,6 @@ def numbers_from(rows: Any) -> Any:
     one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS, sparse_output=False)
     return make_column_transformer(
         (scaled, numbers),
-        (make_pipeline(FunctionTransformer(_seconds), scaled), dates),
+        (make_pipeline(FunctionTransformer(encode_table), scaled), dates),
         (make_pipeline(SimpleImputer(missing_values=None, strategy="constant", fill_value="(missing)"), one_hot), categories),
     )
-
-
-def _seconds(dates: Any) -> Any:
-    """Return seconds since 1970, NaN where there is no date."""
-    from ..data._encoding import encode_table
-
-    return encode_table(dates)

@@ -30,9 +30,9 @@ from ..evaluation._held_out import (
 from ..evaluation._selective import risk_coverage_curve
 from ..io._card import representation_of
 from ..workflows._choices import FULL, MAX_ROWS, Settings
+from ..workflows._embed import has_heads
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
-from ..workflows._transform import has_heads
 from ._content import Chart, NamedCurve, Predictions, RiskTable, Thresholds
 from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT
 

@@ -15,8 +15,8 @@ from sklearn.neighbors import NearestNeighbors
 from ..data._labels import Target
 from ..data._writing import replacing
 from ..io._card import ModelCard, representation_of
+from ..workflows._embed import open_model
 from ..workflows._subject import Subject, as_path, check_outputs, concatenate, open_subject
-from ..workflows._transform import open_model
 from ._content import ClassColoring, HoverColumn, NumberColoring, Points, ReportContent, SpectrumChart
 from ._judging import judge
 from ._page import render
@@ -149,7 +149,7 @@ def _shown_rows(subject: Subject, places: Places) -> tuple[Any, Any]:
     """Return the rows at these places as the model takes them, and as the person had them."""
     chosen = np.zeros(subject.n_rows, dtype=bool)
     chosen[places] = True
-    parts = [(part.rows[chosen[where]], part.cells(False)[chosen[where]]) for part, where in subject.numbered_parts()]
+    parts = [(part.rows[chosen[where]], part.cells(typed=False)[chosen[where]]) for part, where in subject.numbered_parts()]
     rows, cells = zip(*parts, strict=True)
     return concatenate(list(rows)), concatenate(list(cells))
 

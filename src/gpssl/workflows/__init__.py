@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy_names, names_for_type_checkers
 
 if TYPE_CHECKING:
-    from ._embed import Embedded, embed
+    from ._embed import Embedded, embed, transform
     from ._label import LabeledTable, label
-    from ._transform import transform
 
 __all__ = ["Embedded", "LabeledTable", "embed", "label", "transform"]
 

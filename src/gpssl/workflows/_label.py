@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
@@ -133,7 +134,7 @@ def label(
         expectation = expect(model, labels, labeled, limit, settings.seed)
         fitted = model.fit(labeled.rows, labeled.y)
         subject.notes.extend(what_cannot_be_promised(expectation, limit, labels))
-        predict = PredictionColumns(fitted, target, labels.kind, None if max_risk is None else expectation.threshold)
+        predict = PredictionColumns(fitted, target, None if max_risk is None else expectation.threshold)
         columns = NewColumns(subject, lambda part, where: predict(part, ~labels.is_known[where]))
         found = {"target_kind": labels.kind, "seed": settings.seed, "promise": asdict(limit), "expectation": _finite(asdict(expectation))}
         with subject.saving(fitted, model_file, force=force, notes=found):
@@ -164,19 +165,19 @@ def new_model(ssl: GPSSL, target: Target, settings: Settings) -> Any:
 class PredictionColumns:
     """The columns of predictions for parts of a table, and how many were made and kept."""
 
-    def __init__(self, model: Any, target: str, kind: TargetKind, threshold: float | None) -> None:
-        self.model, self.target, self.kind, self.threshold = model, target, kind, threshold
+    def __init__(self, model: Any, target: str, threshold: float | None) -> None:
+        self.model, self.target, self.threshold = model, target, threshold
+        self.is_class = isinstance(model, downstream.MarginalizedClassifier)
         self.n_predicted = self.n_abstained = 0
-        self.counts: dict[str, int] = {}
+        self.counts = Counter[str]()
         """How often each class was predicted and kept."""
 
     @classmethod
     def of_model(cls, model: Any, target: str) -> PredictionColumns:
         """Return those of a model that `label` trained, with the threshold that it found."""
         notes = model.card_.notes
-        kind: TargetKind = "class" if isinstance(model, downstream.MarginalizedClassifier) else "number"
         is_limited = notes.get("promise", {}).get("max_risk") is not None
-        return cls(model, target, kind, float(notes["expectation"]["threshold"]) if is_limited else None)
+        return cls(model, target, float(notes["expectation"]["threshold"]) if is_limited else None)
 
     def __call__(self, part: SubjectPart, is_open: NDArray[np.bool_]) -> Any:
         """Return a data frame, empty for rows that are not open because they have a label. Without a threshold, nothing abstains."""
@@ -186,42 +187,32 @@ class PredictionColumns:
         kept = certainty > (-np.inf if self.threshold is None else self.threshold)
         if self.threshold is not None:
             columns[ABSTAIN] = ~kept
-        self._count(columns["predicted"], kept)
+        self.n_predicted += len(kept)
+        self.n_abstained += int((~kept).sum())
+        if self.is_class:
+            for name, count in zip(*np.unique(columns["predicted"][kept].astype(str), return_counts=True), strict=True):
+                self.counts[str(name)] += int(count)
         return pd.DataFrame({f"{self.target}_{name}": _spread(values, is_open) for name, values in columns.items()})
 
     def _predict(self, rows: Any) -> tuple[dict[str, NDArray[Any]], Array]:
+        """Return the columns, and how certain each prediction is. [n]"""
         if len(rows) == 0:
-            names = OF_CLASSES if self.kind == "class" else OF_NUMBERS
-            empty = {name: np.empty(0) for name in names}
-            return {**empty, "predicted": np.empty(0, dtype=object if self.kind == "class" else float)}, np.empty(0)
-        return self._classes(rows) if self.kind == "class" else self._numbers(rows)
-
-    def _classes(self, rows: Any) -> tuple[dict[str, NDArray[Any]], Array]:
+            empty = {name: np.empty(0) for name in (OF_CLASSES if self.is_class else OF_NUMBERS)}
+            return {**empty, "predicted": np.empty(0, dtype=object if self.is_class else float)}, np.empty(0)
         found = self.model.predict_distribution(rows)
-        certainty = found.certainty
-        return {"predicted": found.predicted.astype(object), "probability": certainty, "std": found.certainty_std}, certainty
-
-    def _numbers(self, rows: Any) -> tuple[dict[str, NDArray[Any]], Array]:
-        found = self.model.predict_distribution(rows)
+        if self.is_class:
+            certainty = found.certainty
+            return {"predicted": found.predicted.astype(object), "probability": certainty, "std": found.certainty_std}, certainty
         lower, upper = found.interval(INTERVAL).T
         return {"predicted": found.mean, "std": found.std, "lower": lower, "upper": upper}, -found.std
-
-    def _count(self, predicted: NDArray[Any], kept: NDArray[np.bool_]) -> None:
-        self.n_predicted += len(kept)
-        self.n_abstained += int((~kept).sum())
-        if self.kind == "class":
-            for name, count in zip(*np.unique(predicted[kept].astype(str), return_counts=True), strict=True):
-                self.counts[str(name)] = self.counts.get(str(name), 0) + int(count)
 
 
 def _spread(values: NDArray[Any], places: NDArray[np.bool_]) -> Any:
     """Return values at their places and nothing elsewhere, in a type that does not depend on how many there are. [n]"""
     import pandas as pd
 
-    if values.dtype.kind == "f":
-        out: NDArray[Any] = np.full(len(places), np.nan)
-    else:
-        out = np.full(len(places), None, dtype=object)
+    is_float = values.dtype.kind == "f"
+    out: NDArray[Any] = np.full(len(places), np.nan if is_float else None, dtype=float if is_float else object)
     out[places] = values
     return pd.array(out, dtype="boolean") if values.dtype.kind == "b" else out
 

@@ -21,7 +21,7 @@ from .._runtime.progress import Progress
 from ..core._checked_rows import rows_in_memory
 from ..data._column_facts import ColumnFacts
 from ..data._labels import Target, TargetKind
-from ..data._writing import check_writable, replacing
+from ..data._writing import check_writable, is_typed, replacing, write_table
 from ..estimator import GPSSL
 from ..evaluation._held_out import Labeled
 from ..io._card import OutsideTrainingRangeWarning, card_of
@@ -32,7 +32,8 @@ Array = NDArray[np.float64]
 
 SPOTS = ".h5ad"
 """The ending of files that hold AnnData."""
-FEW_INDUCING = re.compile(r"(\d+) inducing points leave (\S+) of the prior variance open")
+FEW_INDUCING = re.compile(r"\A((\d+) inducing points leave \S+ of the prior variance open).*", flags=re.DOTALL)
+"""A warning of which a note says what number may do."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class SubjectPart:
 
     n_rows: int
     make_rows: Callable[[], Any]
-    cells: Callable[[bool], Any]
-    """All columns as the person had them, in a data frame: numbers and dates as such if called with true, else as they stood there."""
+    cells: Callable[..., Any]
+    """All columns as the person had them, in a data frame: with typed=True, numbers and dates as such, else as they stood there."""
     encode: Callable[[], Array] | None = None
     """The rows as encoded numbers, where `Subject.fit` learns from those. [n, D]"""
 
@@ -99,13 +100,9 @@ class Subject(ABC):
     def groups(self) -> NDArray[Any] | None:
         """Return which rows belong together. [n]"""
 
-    @abstractmethod
     def coordinates(self) -> Array | None:
-        """Return where the rows lie on tissue. [n, 2]"""
-
-    @abstractmethod
-    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
-        """Write a file with the rows and the new columns of each part."""
+        """Return where the rows lie on tissue; None for rows of a table. [n, 2]"""
+        return None
 
     def labeled(self) -> Labeled:
         """Return the rows with a label."""
@@ -129,6 +126,19 @@ class Subject(ABC):
             progress.advance(part.n_rows)
         progress.finish()
 
+    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
+        """Write a table of the rows as they were read, and the new columns, which replace those of an earlier run."""
+        write_table(out, self._frames(new_columns, only_new, is_typed(out)), force=force)
+
+    def _frames(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool) -> Iterator[Any]:
+        for part, where in self.numbered_parts("writing"):
+            new = new_columns(part, where)
+            if only_new:
+                yield new
+                continue
+            cells = part.cells(typed=typed)
+            yield cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
+
     @contextmanager
     def noting(self) -> Iterator[None]:
         """Turn warnings within this block into notes, each once, and add the notes to an error: they may explain it."""
@@ -140,7 +150,7 @@ class Subject(ABC):
                 if is_noted:  # each part of a table may warn: the first warning is enough
                     return
                 is_noted = True
-            text = _with_advice(str(message))
+            text = FEW_INDUCING.sub(lambda few: f"{few[1]}: max_inducing={2 * int(few[2])} would follow the rows better.", str(message))
             if text not in self.notes:
                 self.notes.append(text)
 
@@ -267,12 +277,3 @@ def concatenate(parts: list[Any]) -> Any:
     import pandas as pd
 
     return pd.concat(parts, ignore_index=True)
-
-
-def _with_advice(text: str) -> str:
-    """Return the text of a warning; where inducing points are too few, with a number that may do."""
-    found = FEW_INDUCING.match(text)
-    if found is None:
-        return text
-    advice = f"max_inducing={2 * int(found[1])} would follow the rows better"
-    return f"{found[1]} inducing points leave {found[2]} of the prior variance open: {advice}."

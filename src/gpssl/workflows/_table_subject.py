@@ -7,7 +7,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,14 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime.defaults import RESIDUAL_TOLERANCE
 from ..data._column_facts import ColumnFacts
-from ..data._columns import TablePart
 from ..data._errors import FileError
 from ..data._labels import Target, TargetKind
 from ..data._table import FileTable, open_table
-from ..data._writing import is_typed, write_table
+from ..data._writing import write_table
 from ..estimator import GPSSL
 from ..kernels.tables import for_table
 from ._choices import Alike, Settings
-from ._subject import Array, NewColumnsOfPart, Subject, SubjectPart
+from ._subject import Subject, SubjectPart
 
 MOST_REASONS = 5
 
@@ -50,20 +48,19 @@ class TableSubject(Subject):
     ) -> None:
         self.path, file = self._file_of(table)
         self.name = "the table" if self.path is None else self.path.name
-        asked: list[str | re.Pattern[str]] = [*ignore, *([] if group is None else [group]), *([] if results is None else [results])]
+        asked = [*ignore, *([] if group is None else [group])]
         self.table: FileTable = open_table(
             file,
             keep=keep,
-            ignore=asked,
+            ignore=asked if results is None else [*asked, results],
             target=target,
             target_kind=target_kind,
             columns=columns,
             title=self.name if self.path is None else None,
         )
         earlier = [] if results is None else [name for name in self.table.names if results.fullmatch(name) and name != target]
-        apart = [*ignore, *earlier, *([] if group is None else [group])]
         self.n_rows = self.table.n_rows
-        self.notes = [*self.table.notes, *_left_out(self.table.dropped, apart)]
+        self.notes = [*self.table.notes, *_left_out(self.table.dropped, [*asked, *earlier])]
         if earlier:
             self.notes.append(
                 f"Columns of an earlier run are not learned from, and replaced in the results: {', '.join(earlier[:MOST_REASONS])}."
@@ -118,9 +115,9 @@ class TableSubject(Subject):
             yield SubjectPart(len(frame), lambda: frame, self._cells)
             return
         for part in self.table.parts():
-            yield SubjectPart(len(part), part.rows, partial(_cells_of, part), part.encoded)
+            yield SubjectPart(len(part), part.rows, part.cells, part.encoded)
 
-    def _cells(self, typed: bool) -> Any:
+    def _cells(self, *, typed: bool) -> Any:
         import pandas as pd
 
         return pd.concat([part.cells(typed=typed) for part in self.table.parts()], ignore_index=True)
@@ -136,27 +133,6 @@ class TableSubject(Subject):
         if self.group is None:
             return None
         return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.group))])
-
-    def coordinates(self) -> Array | None:
-        """Return None: rows of a table have no place."""
-        return None
-
-    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
-        """Write the rows as they were read, and the new columns, which replace those of an earlier run."""
-        write_table(out, self._with(new_columns, only_new, is_typed(out)), force=force)
-
-    def _with(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool) -> Iterator[Any]:
-        for part, where in self.numbered_parts("writing"):
-            new = new_columns(part, where)
-            if only_new:
-                yield new
-                continue
-            cells = part.cells(typed)
-            yield cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
-
-
-def _cells_of(part: TablePart, typed: bool) -> Any:
-    return part.cells(typed=typed)
 
 
 def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:

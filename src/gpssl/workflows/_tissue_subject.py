@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from ..data._column_facts import ColumnFacts
 from ..data._errors import FileError, beginning
 from ..data._labels import UNLABELED_WORDS, Target, TargetKind
-from ..data._writing import replacing, write_table
+from ..data._writing import replacing
 from ..estimator import GPSSL
 from ._choices import Alike, Settings
 from ._subject import SPOTS, Array, NewColumnsOfPart, Subject, SubjectPart
@@ -52,11 +52,8 @@ class TissueSubject(Subject):
 
     def fit(self, settings: Settings) -> GPSSL:
         """Return the representation of `gpssl.spatial.embed`; each is learned once."""
-        if settings not in self._fitted:
-            self._fitted[settings] = self._embed(settings)
-        return self._fitted[settings]
-
-    def _embed(self, settings: Settings) -> GPSSL:
+        if settings in self._fitted:
+            return self._fitted[settings]
         from ..spatial._embedding import embed, representation
 
         if settings.alike is not Alike.COLUMNS:
@@ -70,7 +67,8 @@ class TissueSubject(Subject):
             spatial_key=self._spatial_key,
             key_added=KEY,
         )
-        return representation(self.adata, key=KEY).ssl
+        self._fitted[settings] = representation(self.adata, key=KEY).ssl
+        return self._fitted[settings]
 
     def parts(self) -> Iterator[SubjectPart]:
         """Yield all spots at once, with the columns of `obs`."""
@@ -82,9 +80,9 @@ class TissueSubject(Subject):
                 "from. Use the .h5ad file that gpssl embed or gpssl label wrote with it (-o FILE.h5ad)."
             )
         rows = modalities(self.adata, self.adata.uns[KEY]["params"]).rows
-        yield SubjectPart(len(rows), lambda: rows, self._cells)
+        yield SubjectPart(len(rows), lambda: rows, lambda **_: self._cells())
 
-    def _cells(self, _typed: bool) -> Any:
+    def _cells(self) -> Any:
         cells = self.adata.obs.reset_index(drop=True)
         cells.insert(0, "spot", self.adata.obs_names.to_numpy())
         return cells
@@ -117,12 +115,10 @@ class TissueSubject(Subject):
 
     def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
         """Write AnnData with the new columns in `obs`, or a table of them."""
-        part = next(self.parts())
-        new = new_columns(part, slice(0, self.n_rows))
         if out.suffix.lower() != SPOTS:
-            cells = part.cells(True)
-            write_table(out, new if only_new else cells.drop(columns=new.columns, errors="ignore").join(new), force=force)
+            super().write(out, new_columns, only_new=only_new, force=force)
             return
+        new = new_columns(next(self.parts()), slice(0, self.n_rows))
         for name in new.columns:
             self.adata.obs[name] = _storable(new[name])
         with replacing(out, force=force) as beside:
