@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._runtime.atomic import put_in_place
+from .._runtime import put_in_place
 from ..data._rows import Rows, rows_of_a_part
 from ._moments import Moments, read_arrays
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy_names, names_for_type_checkers
+from .._runtime import lazy_names, names_for_type_checkers
 
 if TYPE_CHECKING:
     from ._distributions import ClassDistribution, NumberDistribution, Uncertainty

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy_names, names_for_type_checkers
+from .._runtime import lazy_names, names_for_type_checkers
 
 if TYPE_CHECKING:  # at run time a name is imported when it is first used
     from ._composition import composition, spatial_blocks
