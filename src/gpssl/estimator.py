@@ -13,8 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ._runtime.callbacks import SILENT, CallbackSupport, Task, fitting
-from ._runtime.progress import Progress, announce
+from ._runtime.progress import SILENT, CallbackSupport, Progress, Task, announce, fitting
 from ._runtime.threads import one_blas_thread
 from ._validation import check_number, seed_from, unchanged_on_failure
 from .core._checked_rows import (

@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
 )
 
 from .._runtime import N_DRAWS
-from .._runtime.callbacks import CallbackSupport, Task, fitting
+from .._runtime.progress import CallbackSupport, Task, fitting
 from .._validation import check_number, check_weights, unchanged_on_failure
 from ..core._checked_rows import check_rows_in_memory, copy_columns, rows_in_memory, warn_outside_training
 from ..core._draws import FunctionDraws

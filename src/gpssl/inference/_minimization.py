@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 
-from .._runtime.callbacks import Steps
+from .._runtime.progress import Steps
 from ..core._objective import Gradient
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 
-from .._runtime.callbacks import SILENT, Task
+from .._runtime.progress import SILENT, Task
 from ..core._moments import Spectrum
 from ..core._objective import EPSILON, TARGET, Objective, represented_covariance
 from ..core._posterior import PointWeights

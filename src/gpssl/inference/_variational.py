@@ -15,7 +15,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from .._runtime.callbacks import SILENT, Steps, Task
+from .._runtime.progress import SILENT, Steps, Task
 from .._validation import check_number
 from ..core._moments import Spectrum
 from ..core._objective import TARGET, ExpectedVarianceLoss, Objective, expected_covariance_loss
