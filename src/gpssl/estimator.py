@@ -25,10 +25,9 @@ from .core._checked_rows import (
     set_input_tags,
     warn_outside_training,
 )
-from .core._checkpoint import Checkpoint
 from .core._draws import FunctionDraws
 from .core._features import Features, check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
-from .core._moments import Moments, Spectrum, check_enough_directions, moments_of_rows
+from .core._moments import Checkpoint, Moments, Spectrum, check_enough_directions, moments_of_rows
 from .core._objective import Objective
 from .core._posterior import Posterior
 from .data._rows import Rows
