@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import Any
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -33,20 +33,11 @@ class Progress:
     """
 
     def __init__(
-        self,
-        task: str,
-        total: int | None,
-        *,
-        enabled: bool = False,
-        unit: str = "rows",
-        stream: TextIO | None = None,
-        listener: Callable[[int], None] | None = None,
+        self, task: str, total: int | None, *, enabled: bool = False, unit: str = "rows", listener: Callable[[int], None] | None = None
     ) -> None:
-        self.task = task
-        self.total = total
+        self.task, self.total, self.unit = task, total, unit
         self.enabled = enabled
-        self.unit = unit
-        self.stream = stream if stream is not None else sys.stderr
+        self.stream = sys.stderr
         self.listener = listener
         self.done = self._skipped = 0
         self.finished = False
