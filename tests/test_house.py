@@ -14,9 +14,13 @@ from types import FunctionType, ModuleType
 import pytest
 
 import gpssl
+from gpssl._runtime import names_for_type_checkers
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "gpssl"
+
+HOMES = names_for_type_checkers(str(PACKAGE / "__init__.py"))
+"""Names of the package, and the module that each is imported from; "" for rooms such as `gpssl.kernels`."""
 
 ORDER = [
     "_runtime",
@@ -76,8 +80,8 @@ def imported_rooms(path: Path) -> set[str]:
 
 def room_of_name(name: str) -> str:
     """Where a name comes from that is imported from the package itself, which imports it only when it is asked for."""
-    if gpssl._HOMES.get(name):
-        return gpssl._HOMES[name].split(".")[0]
+    if HOMES.get(name):
+        return HOMES[name].split(".")[0]
     return name if (PACKAGE / name).exists() or (PACKAGE / f"{name}.py").exists() else "__init__"
 
 
@@ -96,11 +100,11 @@ def test_the_package_names_what_it_imports_for_type_checkers() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 0 and node.module != "_runtime"]
     seen = {(node.module, alias.name) for node in imports for alias in node.names}
-    assert seen == {(home or None, name) for name, home in gpssl._HOMES.items()}
-    assert {(home or name).split(".")[0] for name, home in gpssl._HOMES.items()} <= set(ORDER)
+    assert seen == {(home or None, name) for name, home in HOMES.items()}
+    assert {(home or name).split(".")[0] for name, home in HOMES.items()} <= set(ORDER)
     assert {*gpssl.__all__} == {name for home, name in seen if home} | {"__version__"}
     for name in {*gpssl.__all__} - {"__version__"}:
-        assert getattr(gpssl, name) is getattr(importlib.import_module(f"gpssl.{gpssl._HOMES[name]}"), name)
+        assert getattr(gpssl, name) is getattr(importlib.import_module(f"gpssl.{HOMES[name]}"), name)
     guarded = [node for node in tree.body if isinstance(node, ast.If)]
     assert [ast.unparse(node.test) for node in guarded] == ["TYPE_CHECKING"]
     assert all(any(node is child for child in ast.walk(guarded[0])) for node in imports)
@@ -149,7 +153,7 @@ def test_the_wheel_holds_the_package_and_nothing_else() -> None:
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/gpssl"]}
 
 
-PUBLIC_ROOMS = sorted(name for name, home in gpssl._HOMES.items() if not home)
+PUBLIC_ROOMS = sorted(name for name, home in HOMES.items() if not home)
 """Modules that need not be imported by themselves: `import gpssl` is enough for `gpssl.kernels`."""
 
 PUBLIC_FILES = ("kernels", "cli")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._runtime import lazy_names, names_for_type_checkers
+from ._runtime import lazy_names
 
 if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `__getattr__` imports these names
     from . import baselines as baselines
@@ -54,9 +54,7 @@ __all__ = [
     "transform",
 ]
 
-_HOMES = names_for_type_checkers(__file__)
-
-_get, __dir__ = lazy_names(__name__, _HOMES)
+_get, __dir__ = lazy_names(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -32,11 +32,12 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` for a package, `__name__`, whose names are imported when they are first used.
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` for a package, from its `__name__` and `__file__`: its names are imported when first used.
 
-    `homes` has the module inside the package that defines each name, as `names_for_type_checkers` finds it.
+    The names are those that the package imports under `if TYPE_CHECKING:`, where readers and type checkers see them.
     """
+    homes = names_for_type_checkers(file)
 
     def get(name: str) -> Any:
         if name not in homes:
@@ -54,10 +55,7 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
 
 
 def names_for_type_checkers(file: str) -> dict[str, str]:
-    """Return the names that a package imports under `if TYPE_CHECKING:`, and the module of each; "" where it is a module itself.
-
-    So a package writes its imports once, for readers, type checkers and `lazy_names`.
-    """
+    """Return the names that a package imports under `if TYPE_CHECKING:`, and the module of each; "" where it is a module itself."""
     blocks = [node for node in ast.parse(Path(file).read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom) and node.level == 1]
     return {alias.name: node.module or "" for node in imports for alias in node.names}
