@@ -252,8 +252,5 @@ def fitting(estimator: CallbackSupport, n_tasks: int, X: Any, y: Any = None, sam
         yield task
         task.end(reconstruction_attributes={})  # none are missing: the estimator is fitted
     finally:
-        with_callbacks(_nothing)(estimator)
-
-
-def _nothing(estimator: Any) -> None:
-    """Do nothing, so that `with_callbacks` only cleans up. A decorated `fit` would make warnings point to a line of scikit-learn."""
+        # Decorating nothing only cleans up. A decorated `fit` would make warnings point to a line of scikit-learn.
+        with_callbacks(lambda _: None)(estimator)
