@@ -118,7 +118,7 @@ class FunctionDraws:
         return rows.map(partial(self._evaluate_one_row_at_a_time, n_known), (self.n_draws, None, self.n_components))
 
     def _evaluate_one_row_at_a_time(self, n_known: int, rows: NDArray[Any]) -> Array:
-        noise = np.random.default_rng([self._seed, 2]).standard_normal(self._directions.shape[1])
+        noise = np.random.default_rng([self._seed, 2]).standard_normal((1, self._directions.shape[1]))
         return self._by_function(self._given_known(rows, lambda _: noise, n_known))
 
     @property

@@ -212,7 +212,7 @@ class Checkpoint:
         if time.monotonic() - self._written < CHECKPOINT_SECONDS and not finished:
             return
         with open(self._beside, "wb") as file:
-            np.savez(file, rows=self._rows, seed=self.seed, n_parts=n_parts, **moments.to_arrays())
+            np.savez(file, rows=self._rows, seed=np.asarray(self.seed), n_parts=n_parts, **moments.to_arrays())
         put_in_place(self._beside, self.path)
         self._written = time.monotonic()
 
