@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from gpssl._runtime.defaults import RESIDUAL_TOLERANCE
+from gpssl._runtime import RESIDUAL_TOLERANCE
 from gpssl.comparison import METHODS as ALL_METHODS
 from gpssl.comparison import SUPERVISED, Candidate, Contest, Grids, by_likelihood
 from gpssl.downstream import BayesianLogisticRegression

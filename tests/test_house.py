@@ -14,9 +14,13 @@ from types import FunctionType, ModuleType
 import pytest
 
 import gpssl
+from gpssl._runtime import names_for_type_checkers
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "gpssl"
+
+HOMES = names_for_type_checkers(str(PACKAGE / "__init__.py"))
+"""Names of the package, and the module that each is imported from; "" for rooms such as `gpssl.kernels`."""
 
 ORDER = [
     "_runtime",
@@ -76,8 +80,8 @@ def imported_rooms(path: Path) -> set[str]:
 
 def room_of_name(name: str) -> str:
     """Where a name comes from that is imported from the package itself, which imports it only when it is asked for."""
-    if name in gpssl._HOMES:
-        return gpssl._HOMES[name].split(".")[0]
+    if HOMES.get(name):
+        return HOMES[name].split(".")[0]
     return name if (PACKAGE / name).exists() or (PACKAGE / f"{name}.py").exists() else "__init__"
 
 
@@ -94,11 +98,13 @@ def test_no_import_goes_up(path: Path) -> None:
 def test_the_package_names_what_it_imports_for_type_checkers() -> None:
     """What a reader of the source sees is what `__getattr__` gives, each name has a home in the house, and nothing is imported at once."""
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 0 and node.module != "_runtime.lazy"]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 0 and node.module != "_runtime"]
     seen = {(node.module, alias.name) for node in imports for alias in node.names}
-    assert seen == {(home, name) for name, home in gpssl._HOMES.items()} | {(None, name) for name in gpssl._MODULES}
-    assert {home.split(".")[0] for home in (*gpssl._HOMES.values(), *gpssl._MODULES)} <= set(ORDER)
-    assert set(gpssl.__all__) == {*gpssl._HOMES, "__version__"}
+    assert seen == {(home or None, name) for name, home in HOMES.items()}
+    assert {(home or name).split(".")[0] for name, home in HOMES.items()} <= set(ORDER)
+    assert {*gpssl.__all__} == {name for home, name in seen if home} | {"__version__"}
+    for name in {*gpssl.__all__} - {"__version__"}:
+        assert getattr(gpssl, name) is getattr(importlib.import_module(f"gpssl.{HOMES[name]}"), name)
     guarded = [node for node in tree.body if isinstance(node, ast.If)]
     assert [ast.unparse(node.test) for node in guarded] == ["TYPE_CHECKING"]
     assert all(any(node is child for child in ast.walk(guarded[0])) for node in imports)
@@ -147,6 +153,9 @@ def test_the_wheel_holds_the_package_and_nothing_else() -> None:
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/gpssl"]}
 
 
+PUBLIC_ROOMS = sorted(name for name, home in HOMES.items() if not home)
+"""Modules that need not be imported by themselves: `import gpssl` is enough for `gpssl.kernels`."""
+
 PUBLIC_FILES = ("kernels", "cli")
 """Rooms with files for their visitors: one for each kind of row, one for each command."""
 
@@ -155,10 +164,10 @@ PUBLIC_FILES = ("kernels", "cli")
 def test_a_module_is_public_or_begins_with_an_underscore(path: Path) -> None:
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     in_private = any(part.startswith("_") for part in parts)
-    assert in_private or parts[0] in PUBLIC_FILES or (parts[0] in (*gpssl._MODULES, "estimator") and len(parts) == 1)
+    assert in_private or parts[0] in PUBLIC_FILES or (parts[0] in (*PUBLIC_ROOMS, "estimator") and len(parts) == 1)
 
 
-@pytest.mark.parametrize("name", sorted(gpssl._MODULES))
+@pytest.mark.parametrize("name", PUBLIC_ROOMS)
 def test_a_room_exports_what_it_lists_and_its_page_in_the_reference_shows_it(name: str) -> None:
     """The page of a module is made from its `__all__`: classes, functions, exceptions and the names of constants."""
     module = importlib.import_module(f"gpssl.{name}")
@@ -192,7 +201,7 @@ def listed_modules() -> set[str]:
 
 
 def test_the_reference_lists_the_public_modules_and_no_others() -> None:
-    assert listed_modules() == set(gpssl._MODULES)
+    assert listed_modules() == set(PUBLIC_ROOMS)
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "kernels").glob("[!_]*.py")), ids=lambda path: path.stem)
@@ -239,9 +248,6 @@ SHORTEST_FILE = 60
 """Lines. A shorter file belongs to its only user; files that gather the names of a room, and commands, are exempt."""
 
 SHORT_FILES = {
-    "_runtime/atomic.py": "tables, models and checkpoints are written with it",
-    "_runtime/lazy.py": "all packages that import nothing at once begin with it",
-    "_runtime/defaults.py": "estimators, functions and commands share these values",
     "workflows/_choices.py": "commands show the choices in their help, for which nothing heavy may be imported",
 }
 """Files that are shorter, and why each is a file of its own."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._runtime.lazy import lazy_names
+from ._runtime import lazy_names
 
 if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `__getattr__` imports these names
     from . import baselines as baselines
@@ -24,23 +24,19 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from . import report as report
     from . import spatial as spatial
     from . import workflows as workflows
-    from .comparison._compare import compare as compare
-    from .core._moments import Moments as Moments
-    from .downstream._predictors import MarginalizedClassifier as MarginalizedClassifier
-    from .downstream._predictors import MarginalizedRegressor as MarginalizedRegressor
-    from .downstream._search import RepresentationSearch as RepresentationSearch
-    from .estimator import GPSSL as GPSSL
-    from .io._model_files import load as load
-    from .io._model_files import read_card as read_card
-    from .io._model_files import save as save
-    from .workflows._embed import embed as embed
-    from .workflows._embed import transform as transform
-    from .workflows._label import label as label
+    from .comparison._compare import compare
+    from .core._moments import Moments
+    from .downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
+    from .downstream._search import RepresentationSearch
+    from .estimator import GPSSL
+    from .io._model_files import load, read_card, save
+    from .workflows._embed import embed, transform
+    from .workflows._label import label
 
     __version__: str
 
 # Rooms such as `gpssl.kernels` are not listed: `from gpssl import *` would import all of them, and some need packages that are not
-# installed. `import gpssl` is enough to use them, see `_MODULES`.
+# installed. `import gpssl` is enough to use them.
 __all__ = [
     "GPSSL",
     "MarginalizedClassifier",
@@ -57,43 +53,7 @@ __all__ = [
     "transform",
 ]
 
-_HOMES = {
-    "GPSSL": "estimator",
-    "MarginalizedClassifier": "downstream._predictors",
-    "MarginalizedRegressor": "downstream._predictors",
-    "Moments": "core._moments",
-    "RepresentationSearch": "downstream._search",
-    "compare": "comparison._compare",
-    "embed": "workflows._embed",
-    "label": "workflows._label",
-    "load": "io._model_files",
-    "read_card": "io._model_files",
-    "save": "io._model_files",
-    "transform": "workflows._embed",
-}
-"""Names of the package, and the module that each is imported from."""
-
-_MODULES = frozenset(
-    (
-        "baselines",
-        "comparison",
-        "core",
-        "data",
-        "datasets",
-        "downstream",
-        "evaluation",
-        "inference",
-        "io",
-        "kernels",
-        "plots",
-        "report",
-        "spatial",
-        "workflows",
-    )
-)
-"""Modules that need not be imported by themselves: `import gpssl` is enough for `gpssl.kernels`."""
-
-_get, __dir__ = lazy_names(__name__, _HOMES, _MODULES)
+_get, __dir__ = lazy_names(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:

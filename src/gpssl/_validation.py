@@ -59,12 +59,8 @@ def check_number(
 ) -> None:
     """Raise ValueError unless the value is a number of this kind and within the bound."""
     bound = f"of at least {at_least}" if at_least is not None else f"above {above}"
-    fits = isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300  # type: ignore[arg-type]
-    if fits and at_least is not None:
-        fits = value >= at_least
-    if fits and above is not None:
-        fits = value > above
-    if not fits:
+    is_number = isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300  # type: ignore[arg-type]
+    if not (is_number and (at_least is None or value >= at_least) and (above is None or value > above)):
         noun = "a whole number" if kind is Integral else "a number"
         raise ValueError(f"{name} must be {noun} {bound}{' ' if otherwise else ''}{otherwise}, got {value!r}.")
 

@@ -13,8 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ._runtime.callbacks import SILENT, CallbackSupport, Task, fitting
-from ._runtime.progress import Progress, announce
+from ._runtime.progress import SILENT, CallbackSupport, Progress, Task, announce, fitting
 from ._runtime.threads import one_blas_thread
 from ._validation import check_number, seed_from, unchanged_on_failure
 from .core._checked_rows import (
@@ -26,10 +25,9 @@ from .core._checked_rows import (
     set_input_tags,
     warn_outside_training,
 )
-from .core._checkpoint import Checkpoint
 from .core._draws import FunctionDraws
 from .core._features import Features, check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
-from .core._moments import Moments, Spectrum, check_enough_directions, moments_of_rows
+from .core._moments import Checkpoint, Moments, Spectrum, check_enough_directions, moments_of_rows
 from .core._objective import Objective
 from .core._posterior import Posterior
 from .data._rows import Rows
@@ -163,8 +161,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             resumed_seed = kept.seed if kept and self.random_state is None else None
             self._seed = seed_from(self.random_state) if resumed_seed is None else resumed_seed
             with task.subtask("inducing points"):
-                self.kernel_ = self._resolve_kernel(rows)
-                self._build_features(self._inducing_points(rows))
+                self._build_features(rows)
             self.moments_ = self._sum_moments(rows, kept, task)
             self._forget_posterior()
             self._infer(task)
@@ -185,8 +182,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             if first:
                 self._check_first_rows(rows.n_rows)
                 self._seed = seed_from(self.random_state)
-                self.kernel_ = self._resolve_kernel(rows)
-                self._build_features(self._inducing_points(rows))
+                self._build_features(rows)
             moments = self._sum_moments(rows)
             self.moments_ = moments if first else self.moments_ + moments
             self._forget_posterior()
@@ -321,11 +317,24 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     # Steps of fitting
 
-    def _resolve_kernel(self, rows: Rows) -> Kernel:
-        """Return the concrete kernel for these rows."""
+    def _build_features(self, rows: Rows) -> None:
+        """Resolve the kernel, choose inducing points from the rows unless they are given, and build the features."""
+        kernel = kernel_or_default(self.kernel)
         if self._chooses_points:  # draw the largest sample first: the kernel's smaller ones are its beginning
-            rows.sample(n_candidates(self._inducing_limits(rows.n_rows)[0]), self._seed)
-        return resolve_kernel(kernel_or_default(self.kernel), rows, self._seed)
+            n_points, tolerance = self._inducing_limits(rows.n_rows)
+            rows.sample(n_candidates(n_points), self._seed)
+        self.kernel_ = resolve_kernel(kernel, rows, self._seed)
+        if self._chooses_points:
+            candidates = sample_candidates(self.kernel_, rows, n_points, self._seed)
+            with one_blas_thread():
+                chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
+            points = candidates.rows[chosen]
+        else:
+            points = check_inducing_points(self.inducing, rows.n_columns, kernel)
+        with one_blas_thread():
+            self.features_ = Features.build(self.kernel_, points)
+            self._nugget = float(nugget_of_rows(self.kernel_, points).mean())
+        announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
 
     @property
     def _chooses_points(self) -> bool:
@@ -341,21 +350,6 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if n_rows is None:
             raise ValueError('inducing="all" needs the number of rows, which these partitions do not tell: give a number.')
         return n_rows, 0.0
-
-    def _inducing_points(self, rows: Rows) -> NDArray[Any]:
-        if not self._chooses_points:
-            return check_inducing_points(self.inducing, rows.n_columns, kernel_or_default(self.kernel))
-        n_points, tolerance = self._inducing_limits(rows.n_rows)
-        candidates = sample_candidates(self.kernel_, rows, n_points, self._seed)
-        with one_blas_thread():
-            chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
-        return candidates.rows[chosen]
-
-    def _build_features(self, points: NDArray[Any]) -> None:
-        with one_blas_thread():
-            self.features_ = Features.build(self.kernel_, points)
-            self._nugget = float(nugget_of_rows(self.kernel_, points).mean())
-        announce(f"{self.features_.n_points} inducing points", enabled=bool(self.verbose))
 
     def _sum_moments(self, rows: Rows, checkpoint: Checkpoint | None = None, task: Task = SILENT) -> Moments:
         if checkpoint:

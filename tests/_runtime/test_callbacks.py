@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 import row_files
 from gpssl import GPSSL, MarginalizedClassifier
-from gpssl._runtime.callbacks import SILENT
+from gpssl._runtime.progress import SILENT
 from gpssl.baselines import GPPrior
 from gpssl.data._rows import Part, Rows, SliceableRows
 from gpssl.downstream import RepresentationSearch
@@ -305,7 +305,7 @@ def test_without_the_protocol_there_are_no_callbacks_and_the_results_are_the_sam
         import sys, sklearn, sklearn.preprocessing
         found = sys.modules.get("sklearn.callback")
         sys.modules["sklearn.callback"] = None
-        import gpssl._runtime.callbacks
+        import gpssl._runtime.progress
         if found is None:
             del sys.modules["sklearn.callback"]
         else:

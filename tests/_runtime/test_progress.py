@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import time
+from contextlib import redirect_stderr
 
 import pytest
 
@@ -21,9 +22,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
+def progress_on(stream: io.StringIO, task: str, total: int) -> Progress:
+    """Progress that is shown on this stream, as if it were standard error."""
+    with redirect_stderr(stream):
+        return Progress(task, total, enabled=True)
+
+
 def test_line_says_what_is_done_how_fast_and_how_long_still(clock: list[float]) -> None:
     stream = io.StringIO()
-    line = Progress("moments", 1000, enabled=True, stream=stream)
+    line = progress_on(stream, "moments", 1000)
     clock[0] = 4.0
     line.advance(400)
     assert "moments: 400 of 1,000 rows, 100 rows/s, 6 s left" in stream.getvalue()
@@ -31,7 +38,7 @@ def test_line_says_what_is_done_how_fast_and_how_long_still(clock: list[float]) 
 
 def test_log_gets_a_line_every_two_seconds_and_a_terminal_ten_a_second(clock: list[float]) -> None:
     log, terminal = io.StringIO(), Terminal()
-    lines = [Progress("pass", 100, enabled=True, stream=stream) for stream in (log, terminal)]
+    lines = [progress_on(stream, "pass", 100) for stream in (log, terminal)]
     for _ in range(100):
         clock[0] += 0.051
         for line in lines:

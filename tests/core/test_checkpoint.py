@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
 from gpssl import GPSSL
-from gpssl.core import _checkpoint as checkpoint
-from gpssl.core import _moments as moments
+from gpssl.core import _moments
 from gpssl.data import _rows as part_module
 
 Array = NDArray[np.float64]
@@ -28,19 +27,19 @@ KILLED_AFTER = 6
 FIT_AND_DIE = f"""
 import os, signal, sys
 from gpssl import GPSSL
-from gpssl.core import _checkpoint as checkpoint
+from gpssl.core import _moments
 from gpssl.data import _rows
 
 _rows.PART_ROWS = (1, 200)
-checkpoint.SECONDS_BETWEEN = 0.0
-keep = checkpoint.Checkpoint.keep
+_moments.CHECKPOINT_SECONDS = 0.0
+keep = _moments.Checkpoint.keep
 
 def keep_and_die(self, moments, n_parts, *, finished=False):
     keep(self, moments, n_parts, finished=finished)
     if n_parts == {KILLED_AFTER}:
         os.kill(os.getpid(), signal.SIGKILL)
 
-checkpoint.Checkpoint.keep = keep_and_die
+_moments.Checkpoint.keep = keep_and_die
 GPSSL(2, max_inducing=40, residual_tolerance=0.5).fit(sys.argv[1], checkpoint=sys.argv[2])
 """
 
@@ -48,7 +47,7 @@ GPSSL(2, max_inducing=40, residual_tolerance=0.5).fit(sys.argv[1], checkpoint=sy
 @pytest.fixture(autouse=True)
 def small_parts_kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part_module, "PART_ROWS", (1, 200))
-    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(_moments, "CHECKPOINT_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -65,13 +64,13 @@ def model(**parameters: Any) -> GPSSL:
 def count_parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of rows of each part whose moments are computed from now on."""
     counted: list[int] = []
-    original = moments._moments_of_part
+    original = _moments._moments_of_part
 
     def count(features: Any, part: Any) -> Any:
         counted.append(len(part.rows))
         return original(features, part)
 
-    monkeypatch.setattr(moments, "_moments_of_part", count)
+    monkeypatch.setattr(_moments, "_moments_of_part", count)
     return counted
 
 
@@ -93,7 +92,7 @@ def test_pass_killed_in_the_middle_goes_on_where_it_was(table: Path, tmp_path: P
 
 def interrupted(rows: Any, path: Path, weight: Array | None = None, **parameters: Any) -> None:
     """Fit until somebody interrupts it after three parts."""
-    original = checkpoint.Checkpoint.keep
+    original = _moments.Checkpoint.keep
 
     def keep_and_stop(self: Any, moments: Any, n_parts: int, *, finished: bool = False) -> None:
         original(self, moments, n_parts, finished=finished)
@@ -101,7 +100,7 @@ def interrupted(rows: Any, path: Path, weight: Array | None = None, **parameters
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint.Checkpoint, "keep", keep_and_stop)
+        patch.setattr(_moments.Checkpoint, "keep", keep_and_stop)
         with pytest.raises(KeyboardInterrupt):
             model(**parameters).fit(rows, sample_weight=weight, checkpoint=path)
 

@@ -1,1 +1,80 @@
-"""The runtime below all rooms: threads, progress, scikit-learn's callbacks, files written as a whole, names imported on demand."""
+"""The runtime below all rooms: here shared defaults, names imported on demand and files written as a whole; beside it progress and threads.
+
+This file needs the standard library only, so that `import gpssl` and `gpssl --help` are quick.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+N_DRAWS = 100
+"""The paper's number of drawn representations."""
+N_COMPONENTS_OF_TISSUE = 10
+RESIDUAL_TOLERANCE = 1e-3
+"""For expression and for tables that nobody prepared. They have many small directions: the last of them would take twice the inducing
+points and change nothing that can be seen."""
+CONFIDENCE = 0.95
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Format a share as a percentage, with a space before the sign.
+
+    >>> percent(0.056), percent(0.95, 0)
+    ('5.6 %', '95 %')
+    """
+    return f"{100 * share:.{digits}f} %"
+
+
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` for a package, from its `__name__` and `__file__`: its names are imported when first used.
+
+    The names are those that the package imports under `if TYPE_CHECKING:`, where readers and type checkers see them.
+    """
+    homes = names_for_type_checkers(file)
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = homes[name]
+        value = getattr(import_module(f".{home}", package), name) if home else import_module(f".{name}", package)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        # Modules are left out: `help` imports all that it sees, and some need packages that are not installed.
+        return sorted({*vars(sys.modules[package]), *(name for name, home in homes.items() if home)})
+
+    return get, names
+
+
+def names_for_type_checkers(file: str) -> dict[str, str]:
+    """Return the names that a package imports under `if TYPE_CHECKING:`, and the module of each; "" where it is a module itself."""
+    blocks = [node for node in ast.parse(Path(file).read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom) and node.level == 1]
+    return {alias.name: node.module or "" for node in imports for alias in node.names}
+
+
+@contextmanager
+def written_beside(path: Path) -> Iterator[Path]:
+    """Yield an empty file beside `path`, with the same ending; move it to `path` at the end, remove it when something fails."""
+    temporary = path.with_name(f".{path.name[:40]}-{os.urandom(4).hex()}{''.join(path.suffixes[-2:])[-30:]}")
+    try:
+        open(temporary, "xb").close()
+        yield temporary
+        put_in_place(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Move a file over another one, after its bytes have reached the disk: a loss of power leaves one of the two, whole."""
+    with open(temporary, "rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)

@@ -126,12 +126,11 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], *, n
             return
         pending: deque[Future[Result]] = deque()
         waiting = iter(items)
-        with ThreadPoolExecutor(n_threads) as executor:
-            try:
-                pending.extend(executor.submit(function, item) for item in islice(waiting, n_threads + 1))
-                while pending:
-                    yield pending.popleft().result()
-                    pending.extend(executor.submit(function, item) for item in islice(waiting, 1))
-            finally:
-                for future in pending:
-                    future.cancel()
+        executor = ThreadPoolExecutor(n_threads)
+        try:
+            pending.extend(executor.submit(function, item) for item in islice(waiting, n_threads + 1))
+            while pending:
+                yield pending.popleft().result()
+                pending.extend(executor.submit(function, item) for item in islice(waiting, 1))
+        finally:
+            executor.shutdown(cancel_futures=True)

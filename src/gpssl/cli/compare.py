@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._runtime.defaults import N_DRAWS
+from .._runtime import N_DRAWS
 from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_SPLITS, Alike
 from . import _options
 from ._console import progress_bars, show_json, show_notes, show_table, with_options

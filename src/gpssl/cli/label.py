@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._runtime.defaults import CONFIDENCE, N_DRAWS
-from .._runtime.progress import percent
+from .._runtime import CONFIDENCE, N_DRAWS, percent
 from ..workflows._choices import MAX_INDUCING, Alike
 from . import _options
 from ._console import progress_bars, show_result

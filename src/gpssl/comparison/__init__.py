@@ -4,7 +4,7 @@
 which `choose` takes the best on held-out labels.
 """
 
-from .._runtime.defaults import N_DRAWS
+from .._runtime import N_DRAWS
 from ..workflows._choices import FULL
 from ._compare import Comparison, Difference, compare
 from ._rivals import (

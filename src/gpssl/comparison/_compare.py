@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._runtime.defaults import N_DRAWS, RESIDUAL_TOLERANCE
+from .._runtime import N_DRAWS, RESIDUAL_TOLERANCE
 from .._runtime.progress import Progress
 from .._validation import check_number
 from ..data._labels import TargetKind

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from .._runtime.defaults import N_DRAWS
+from .._runtime import N_DRAWS
 from ..baselines._joint_embedding import SCARF, VICReg
 from ..baselines._kernel_methods import GPPrior, KernelPCA
 from ..baselines._simvae import SimVAE

@@ -132,7 +132,12 @@ def _check_numeric_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int, k
 def _check_lazy_rows(estimator: Any, X: Any, sample_weight: Any, *, reset: bool, min_rows: int) -> Rows:
     """Open rows that are read part by part. Their columns are checked now, their values as they are read."""
     rows = open_rows(X)
-    validate_data(estimator, _empty_table(rows), reset=reset, skip_check_array=True)
+    columns: Any = np.empty((0, rows.n_columns))
+    if rows.names is not None:
+        import pandas as pd  # sources with names come with libraries that need it
+
+        columns = pd.DataFrame(columns, columns=rows.names)
+    validate_data(estimator, columns, reset=reset, skip_check_array=True)
     if rows.n_rows is not None and rows.n_rows < min_rows:
         raise ValueError(f"Found {rows.n_rows} rows; at least {min_rows} are needed.")
     if sample_weight is None:
@@ -141,16 +146,6 @@ def _check_lazy_rows(estimator: Any, X: Any, sample_weight: Any, *, reset: bool,
     if weight.ndim != 1:
         raise ValueError(f"Rows that are read in parts need a weight for each row, got sample_weight of shape {weight.shape}.")
     return open_rows(rows, check_weights(weight, len(weight) if rows.n_rows is None else rows.n_rows))
-
-
-def _empty_table(rows: Rows) -> Any:
-    """Return a table with these columns and without rows, for scikit-learn to compare between fit and transform."""
-    empty = np.empty((0, rows.n_columns))
-    if rows.names is None:
-        return empty
-    import pandas as pd  # sources with names come with libraries that need it
-
-    return pd.DataFrame(empty, columns=rows.names)
 
 
 def check_inducing_points(points: Any, n_columns: int, kernel: Kernel) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import Lock
@@ -117,12 +118,8 @@ class FunctionDraws:
         return rows.map(partial(self._evaluate_one_row_at_a_time, n_known), (self.n_draws, None, self.n_components))
 
     def _evaluate_one_row_at_a_time(self, n_known: int, rows: NDArray[Any]) -> Array:
-        values = self._features.project(rows, self._directions)
-        noise = np.random.default_rng([self._seed, 2]).standard_normal(values.shape[1])
-        for block in row_blocks(len(rows), 500):
-            mean, std = self._given_known(rows[block], n_known)
-            values[block] += mean + std[:, None] * noise
-        return self._by_function(values)
+        noise = np.random.default_rng([self._seed, 2]).standard_normal((1, self._directions.shape[1]))
+        return self._by_function(self._given_known(rows, lambda _: noise, n_known))
 
     @property
     def kernel(self) -> Kernel:
@@ -189,13 +186,17 @@ class FunctionDraws:
         cross = np.asarray(self._features.kernel(known.rows[:n_known], X), dtype=np.float64) - known.whitened[:, :n_known].T @ whitened
         return solve_triangular(known.factor[:n_known, :n_known], cross, lower=True, check_finite=False)
 
-    def _given_known(self, X: NDArray[Any], n_known: int | None = None) -> tuple[Array, Array]:
-        """Return mean [n, S J] and standard deviation [n] of the residual at each row, given its values at the (first) known rows."""
-        X = in_double_precision(X)
-        whitened = self._features.whitened(X)
-        given = self._given(X, whitened, n_known)
-        variance = self._features.residual_variance(X, whitened) - (given**2).sum(axis=0)
-        return given.T @ self._known.noise[:n_known], np.sqrt(np.maximum(variance, 0.0))
+    def _given_known(self, X: NDArray[Any], noise: Callable[[slice], Array], n_known: int | None = None) -> Array:
+        """Return the functions at each row by itself, given the residual at the (first) known rows and a block's noise. [n, S J]"""
+        values = self._features.project(X, self._directions)
+        for block in row_blocks(len(X), 500):
+            rows = in_double_precision(X[block])
+            whitened = self._features.whitened(rows)
+            given = self._given(rows, whitened, n_known)
+            variance = self._features.residual_variance(rows, whitened) - (given**2).sum(axis=0)
+            mean, std = given.T @ self._known.noise[:n_known], np.sqrt(np.maximum(variance, 0.0))
+            values[block] += mean + std[:, None] * noise(block)
+        return values
 
     def _at_known(self, X: NDArray[Any], places: NDArray[np.intp]) -> Array:
         """Return the functions at rows that are remembered. [n, S J]"""
@@ -212,12 +213,8 @@ class FunctionDraws:
         """Return the functions at rows that are not remembered. [n, S J]"""
         if self._path is not None:
             return self._path(X, hashes)
-        values = self._features.project(X, self._directions)
-        for block in row_blocks(len(X), 500):
-            mean, std = self._given_known(X[block])
-            # Each row has noise that depends on its own content alone.
-            values[block] += mean + std[:, None] * hash_normals(hashes[block], values.shape[1])
-        return values
+        # Each row has noise that depends on its own content alone.
+        return self._given_known(X, lambda block: hash_normals(hashes[block], self._directions.shape[1]))
 
 
 @dataclass(frozen=True)
@@ -318,7 +315,8 @@ class Path:
             return cls(features, fourier, w, features.unwhiten(directions - whitened), None, known.noise)
         noise = np.sqrt(fourier.nugget + known.jitter)[:, None] * rng.standard_normal(known.noise.shape)
         at_known = fourier(known.rows) @ w - known.whitened.T @ whitened + noise
-        v = _solve(known.factor, known.noise - _solve(known.factor, at_known), transposed=True)
+        solve = partial(solve_triangular, known.factor, lower=True, check_finite=False)
+        v = solve(known.noise - solve(at_known), trans="T")
         inducing_weights = features.unwhiten(directions - whitened - known.whitened @ v)
         return cls(features, fourier, w, inducing_weights, block_kernel(features.kernel, known.rows), v)
 
@@ -345,8 +343,3 @@ class Path:
 
         map_on_threads(fill, list(row_blocks(len(X))))
         return out
-
-
-def _solve(factor: Array, columns: Array, *, transposed: bool = False) -> Array:
-    """Return C⁻¹ b, or C⁻ᵀ b, for each column b."""
-    return solve_triangular(factor, columns, lower=True, trans="T" if transposed else "N", check_finite=False)

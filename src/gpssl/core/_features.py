@@ -22,6 +22,8 @@ from ..data._arrays import hash_rows, in_double_precision, result_dtype, row_blo
 from ..data._rows import Rows
 from ..kernels._protocol import BlockKernel, SelfDescribingKernel, block_kernel, check_finite_kernel, kernel_diagonal
 
+Array = NDArray[np.float64]
+
 MIN_CANDIDATES = 2048
 CANDIDATES_PER_POINT = 4
 """Inducing points are chosen from at least so many distinct rows, and from so many for each point."""
@@ -52,7 +54,7 @@ class Features:
     kernel: Kernel
     points: NDArray[Any]
     """Inducing points U. [M, …]"""
-    factor: NDArray[np.float64]
+    factor: Array
     """L, lower triangular. [M, M]"""
     jitter: float
     """What was added to the diagonal of Kuu, relative to its mean."""
@@ -103,14 +105,14 @@ class Features:
         """
         return bool((self.factor.diagonal() ** 2).min() > SMALLEST_SAFE_PIVOT * (self.factor**2).sum() / self.n_points)
 
-    def columns(self, X: NDArray[Any], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def columns(self, X: NDArray[Any], out: Array | None = None) -> Array:
         """Return k(x, U) for a block of rows, before whitening. [n, M]"""
         if out is None:
             out = np.empty((len(X), self.n_points))
         self._fill(X if self.single_precision_is_safe else in_double_precision(X), out)
         return out
 
-    def project(self, X: NDArray[Any], directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def project(self, X: NDArray[Any], directions: Array) -> Array:
         """Return a(x)ᵀ d for each column d of `directions`, block by block on threads. [n, n directions]
 
         a(x)ᵀ d = k(x, U) L⁻ᵀ d: whitening the few directions is cheaper than whitening every row.
@@ -125,28 +127,27 @@ class Features:
         map_on_threads(fill, list(row_blocks(len(X))))
         return out
 
-    def whiten(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    def whiten(self, columns: Array) -> Array:
         """Return L⁻¹ c for each column c. [M, n]"""
         return solve_triangular(self.factor, columns, lower=True, check_finite=False)
 
-    def unwhiten(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def unwhiten(self, directions: Array) -> Array:
         """Return L⁻ᵀ d for each column d. [M, n]"""
         return solve_triangular(self.factor, directions, lower=True, trans="T", check_finite=False)
 
-    def whitened(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def whitened(self, X: NDArray[Any]) -> Array:
         """Return a(x) for each of a few rows: the result is dense. [M, n]"""
         return self.whiten(self.columns(X).T)
 
-    def residual_variance(self, X: NDArray[Any], whitened: NDArray[np.float64]) -> NDArray[np.float64]:
+    def residual_variance(self, X: NDArray[Any], whitened: Array) -> Array:
         """Return k(x, x) − a(x)ᵀ a(x), the variance that the features leave open at rows whose a(x) are known. [n]"""
         return kernel_diagonal(self.kernel, X) - (whitened**2).sum(axis=0)
 
 
-def stable_cholesky(covariance: NDArray[np.float64], scale: float | None = None) -> tuple[NDArray[np.float64], float]:
+def stable_cholesky(covariance: Array, scale: float | None = None) -> tuple[Array, float]:
     """Return the lower triangular L with L Lᵀ = covariance + jitter·scale·I, and the jitter.
 
-    The scale is the mean of the diagonal unless given. The jitter starts at 1e-8 and grows tenfold at most three times. Raise
-    LinAlgError after that: the matrix is not a covariance.
+    The scale is the mean of the diagonal unless given. Raise LinAlgError where no jitter helps: the matrix is not a covariance.
     """
     scale = float(covariance.diagonal().mean()) if scale is None else scale
     for attempt in range(JITTER_TRIES):
@@ -185,10 +186,10 @@ class KernelSample(NamedTuple):
     """Candidate rows, and the kernel of each with itself."""
 
     rows: NDArray[Any]
-    weight: NDArray[np.float64]
-    prior_variance: NDArray[np.float64]
+    weight: Array
+    prior_variance: Array
     """k(x, x). [n]"""
-    nugget: NDArray[np.float64]
+    nugget: Array
     """The part of k(x, x) that no other row shares, even an identical one (`WhiteKernel`). [n]"""
     complete: bool
     """Whether these are all distinct rows, or a sample of them."""
@@ -202,13 +203,11 @@ def n_candidates(n_points: int) -> int:
 def sample_candidates(kernel: Kernel, rows: Rows, n_points: int, seed: int) -> KernelSample:
     """Return the distinct rows from which to choose `n_points`: all of them while they are few, else a seeded sample."""
     limit = n_candidates(n_points)
-    sample = rows.sample(limit, seed)
-    prior_variance = kernel_diagonal(kernel, sample.rows)
-    nugget = nugget_of_rows(kernel, sample.rows)
-    return KernelSample(sample.rows, sample.weight, prior_variance, nugget, complete=len(sample.rows) < limit)
+    X, weight, _ = rows.sample(limit, seed)
+    return KernelSample(X, weight, kernel_diagonal(kernel, X), nugget_of_rows(kernel, X), complete=len(X) < limit)
 
 
-def nugget_of_rows(kernel: Kernel, rows: NDArray[Any]) -> NDArray[np.float64]:
+def nugget_of_rows(kernel: Kernel, rows: NDArray[Any]) -> Array:
     """Return k(x, x) minus k(x, x') for an equal row x'. If it is zero for the first rows, it is taken as zero for all. [n]"""
     nugget = np.zeros(len(rows))
     for block in row_blocks(len(rows), NUGGET_ROWS):
@@ -274,8 +273,8 @@ def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points
 
 
 def _choose_pivots(
-    kernel: Kernel, rows: NDArray[Any], features: NDArray[np.float64], pool: NDArray[np.intp], n_points: int
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    kernel: Kernel, rows: NDArray[Any], features: Array, pool: NDArray[np.intp], n_points: int
+) -> tuple[NDArray[np.intp], Array]:
     """Choose pivots greedily within the pool, while they stay above half of the largest residual.
 
     Return the pivots and the triangular factor of their residual covariance.
@@ -298,7 +297,7 @@ def _choose_pivots(
     return pool[picked], np.tril(columns[picked][:, : len(picked)])
 
 
-def _check_positive(kernel: Kernel, residual: NDArray[np.float64], scale: float) -> None:
+def _check_positive(kernel: Kernel, residual: Array, scale: float) -> None:
     """Raise ValueError where a residual variance is negative by more than rounding: the kernel is not positive semi-definite."""
     if residual.min(initial=0.0) < -1e-6 * scale:
         raise ValueError(

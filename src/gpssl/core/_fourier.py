@@ -145,15 +145,12 @@ def _spectral_density(kernel: Kernel) -> SpectralDensity | None:
         if one is None or two is None:
             return None
         return one + two if kind is Sum else one * two
-    return _power(kernel) if kind is Exponentiation else None
-
-
-def _power(kernel: Exponentiation) -> SpectralDensity | None:
-    """Multiply a kernel with itself; only whole powers of a kernel are kernels in general."""
-    base, exponent = _spectral_density(kernel.kernel), float(kernel.exponent)
-    if base is None or not exponent.is_integer() or not 0 <= exponent <= MAX_TERMS or len(base.terms) ** exponent > MAX_TERMS:
-        return None
-    return reduce(SpectralDensity.__mul__, [base] * int(exponent), SpectralDensity((Term(1.0),)))
+    if kind is Exponentiation:  # only whole powers of a kernel are kernels in general
+        base, exponent = _spectral_density(kernel.kernel), float(kernel.exponent)
+        if base is None or not exponent.is_integer() or not 0 <= exponent <= MAX_TERMS or len(base.terms) ** exponent > MAX_TERMS:
+            return None
+        return reduce(SpectralDensity.__mul__, [base] * int(exponent), SpectralDensity((Term(1.0),)))
+    return None
 
 
 # Frequencies of a term

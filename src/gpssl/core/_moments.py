@@ -1,13 +1,16 @@
-"""Moments: everything the losses need to know about the data, in sums that add; and the pass that fills them."""
+"""Moments: everything the losses need to know about the data, in sums that add; the pass that fills them, and its checkpoints."""
 
 from __future__ import annotations
 
+import hashlib
 import operator
+import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
@@ -15,16 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from .._runtime import put_in_place
 from .._runtime.progress import Progress
 from ..data._arrays import row_blocks, rows_in_cache
-from ..data._rows import Keeper, Part, Rows
+from ..data._rows import Part, Rows, rows_of_a_part
 from ..kernels._protocol import kernel_diagonal
 from ._features import Features
+
+Array = NDArray[np.float64]
 
 FILE_VERSION = 1
 THREAD_BYTES = 2**30
 """Memory for the matrices of all threads together."""
 NEGLIGIBLE_EIGENVALUE = 1e-6
+BEGIN_ANEW = "Delete it to begin anew, or name another file."
+CHECKPOINT_SECONDS = 10.0
+"""Time between two writings of a checkpoint: as much work as an interruption may cost."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +48,8 @@ class Moments:
     """
 
     weight: float
-    first: NDArray[np.float64]
-    second: NDArray[np.float64]
+    first: Array
+    second: Array
     diagonal: float
     fingerprint: str
     """A hash of the kernel and the inducing points that the sums belong to."""
@@ -82,7 +91,7 @@ class Moments:
         weight, diagonal = float(content["weight"]), float(content["diagonal"])
         return cls(weight, content["first"], content["second"], diagonal, str(content["fingerprint"]))
 
-    def covariance(self, features: Features) -> tuple[NDArray[np.float64], float]:
+    def covariance(self, features: Features) -> tuple[Array, float]:
         """Return G and ρ: covariance of the whitened features over the rows, and their mean residual variance.
 
         G = Σ w (a − ā)(a − ā)ᵀ / (Σw − 1)            [M, M]
@@ -120,7 +129,7 @@ def read_arrays(path: str | PathLike[str], what: str) -> dict[str, Any]:
     return content
 
 
-def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None = None, keeper: Keeper | None = None) -> Moments:
+def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None = None, keeper: Checkpoint | None = None) -> Moments:
     """Pass over the rows once and add the moments of the parts in their order.
 
     Parts do not depend on the number of threads, so neither does a bit of the result.
@@ -128,7 +137,11 @@ def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None
     # Each thread holds two matrices of this size, and one waits to be added.
     max_threads = max(1, THREAD_BYTES // (24 * features.n_points**2))
     total = rows.reduce(partial(_moments_of_part, features), operator.add, progress=progress, max_threads=max_threads, keeper=keeper)
-    _check_finite(total)
+    if not np.isfinite(total.second).all():
+        raise ValueError(
+            "The kernel's values overflow when squared. Scale the columns (for example with StandardScaler), or choose a bounded "
+            "kernel such as RBF."
+        )
     return total
 
 
@@ -154,12 +167,59 @@ def _moments_of_part(features: Features, part: Part) -> Moments:
     return Moments(weight, first, second, diagonal, features.fingerprint)
 
 
-def _check_finite(moments: Moments) -> None:
-    if not np.isfinite(moments.second).all():
-        raise ValueError(
-            "The kernel's values overflow when squared. Scale the columns (for example with StandardScaler), or choose a bounded "
-            "kernel such as RBF."
-        )
+class Checkpoint:
+    """The moments of the first parts of some rows, in a file that exists from the first seconds of a pass to the end of the fit.
+
+    It belongs to these files, their size and time of change, to the kernel and the inducing points, and to the seed, which it holds,
+    so that a pass without a random state of its own is resumed with the same inducing points.
+    """
+
+    def __init__(self, path: str | PathLike[str], rows: Rows) -> None:
+        if rows.identity is None:
+            raise ValueError(
+                "A checkpoint is for rows in files: a path to Parquet or CSV files, or a numpy.memmap. "
+                f"Rows of {type(getattr(rows, 'X', rows)).__name__} have to be read again from the start."
+            )
+        self.path = Path(path)
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"There is no folder {self.path.parent} for the checkpoint {self.path.name}.")
+        self._beside = self.path.with_name(f"{self.path.name}.new")
+        digest = hashlib.sha256(f"{rows.identity} {rows_of_a_part(rows.n_columns)}".encode())
+        if rows.sample_weight is not None:
+            digest.update(rows.sample_weight.tobytes())
+        self._rows = digest.hexdigest()
+        self._content = read_arrays(self.path, "a checkpoint of gpssl") if self.path.exists() else None
+        if self._content and str(self._content.get("rows")) != self._rows:
+            raise ValueError(f"{self.path} is no checkpoint of a pass over these files, or they have changed since. {BEGIN_ANEW}")
+        self.seed = int(self._content["seed"]) if self._content else None
+        """That of the pass that was interrupted, if there was one; from `start` on, that of this pass."""
+        self._written = time.monotonic()
+
+    def start(self, seed: int, fingerprint: str) -> None:
+        """Go on if this is the pass that was interrupted; else refuse, and leave the file as it is."""
+        if self._content and (str(self._content["fingerprint"]), self.seed) != (fingerprint, seed):
+            raise ValueError(
+                f"{self.path} is a checkpoint of a pass with another kernel, other inducing points or another random_state. {BEGIN_ANEW}"
+            )
+        self.seed = seed
+
+    def recall(self) -> tuple[Moments | None, int]:
+        """Return the moments so far, and the number of parts that they sum up."""
+        return (Moments.from_arrays(self._content), int(self._content["n_parts"])) if self._content else (None, 0)
+
+    def keep(self, moments: Moments, n_parts: int, *, finished: bool = False) -> None:
+        """Write the moments, if the last writing is some seconds ago: to a file beside that is then renamed, so that it is always whole."""
+        if time.monotonic() - self._written < CHECKPOINT_SECONDS and not finished:
+            return
+        with open(self._beside, "wb") as file:
+            np.savez(file, rows=self._rows, seed=np.asarray(self.seed), n_parts=n_parts, **moments.to_arrays())
+        put_in_place(self._beside, self.path)
+        self._written = time.monotonic()
+
+    def forget(self) -> None:
+        """Remove the file, once the fit has succeeded."""
+        self.path.unlink(missing_ok=True)
+        self._beside.unlink(missing_ok=True)  # where a writing was interrupted
 
 
 @dataclass(frozen=True)
@@ -171,9 +231,9 @@ class Spectrum:
     stay at the prior and enter through Σλ and Σλ².
     """
 
-    eigenvalues: NDArray[np.float64]
+    eigenvalues: Array
     """λ, in falling order, of the learned directions. [r]"""
-    basis: NDArray[np.float64]
+    basis: Array
     """Q, whose first r columns are the learned directions. [M, M]"""
     residual: float
     """ρ, mean residual variance."""
@@ -205,7 +265,7 @@ class Spectrum:
         return cls(eigenvalues[:rank], basis, residual, float(tail.sum()), float((tail**2).sum()))
 
 
-def _signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _signs(values: Array) -> Array:
     """Return +1 or −1 for each column, so that its entry of largest size becomes positive; near-ties go to the first."""
     size = np.abs(values)
     largest = np.argmax(np.round(size / np.maximum(size.max(axis=0), np.finfo(float).tiny), 6), axis=0)

@@ -32,6 +32,7 @@ EPSILON = 1e-7
 """ε: keeps the square root differentiable at zero."""
 
 NEGLECTED_VARIANCE = 1e-4
+"""Share of the prior variance of C_jj that directions without draws may have; see `ExpectedVarianceLoss`."""
 
 QUADRATURE_NODES, QUADRATURE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 QUADRATURE_WINDOW = 7.0
@@ -151,8 +152,8 @@ class ExpectedVarianceLoss:
 
         c_j(η) = Σ_{a≠own} λ_a (m_a² + s_a²) + tail + ρ + ε  +  Σ_{a≠own, a≤d} λ_a (2 m_a s_a η_a + s_a² (η_a² − 1))
 
-    The draws cover the d leading directions; all others together have less than 1e-4 of the prior variance of C_jj, and enter by
-    their mean.
+    The draws cover the d leading directions; all others together have less than 1e-4 of Σ λ², which is half the prior variance of C_jj,
+    and enter by their mean.
     """
 
     def __init__(self, spectrum: Spectrum, own: NDArray[np.intp], n_draws: int, seed: int) -> None:
@@ -162,7 +163,8 @@ class ExpectedVarianceLoss:
         self.dimensions = np.arange(len(own))
         self.others = np.tile(self.eigenvalues, (len(own), 1))
         self.others[self.dimensions, own] = 0.0
-        self.n_drawn = _fluctuating_directions(self.eigenvalues)
+        beyond = np.cumsum(self.eigenvalues[::-1] ** 2)[::-1]
+        self.n_drawn = max(1, int((beyond > NEGLECTED_VARIANCE * beyond[0]).sum()))
         self.draws = normal_draws(n_draws, self.n_drawn, seed)
         self.excess = self.draws**2 - 1
 
@@ -185,12 +187,6 @@ class ExpectedVarianceLoss:
         by_mean[own] += scale * root * hinge.by_mean.sum(axis=0)
         by_std[own] += scale * root * hinge.by_std.sum(axis=0)
         return Gradient(scale * float(hinge.value.sum()), by_mean, by_std)
-
-
-def _fluctuating_directions(eigenvalues: Array) -> int:
-    """Return d: beyond it lies less than `NEGLECTED_VARIANCE` of Σ λ², which is half the variance of C_jj under the prior."""
-    beyond = np.cumsum(eigenvalues[::-1] ** 2)[::-1]
-    return max(1, int((beyond > NEGLECTED_VARIANCE * beyond[0]).sum()))
 
 
 @lru_cache(maxsize=8)

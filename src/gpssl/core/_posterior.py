@@ -68,39 +68,32 @@ class Posterior:
 
     def std(self, X: NDArray[Any]) -> Array:
         """Return sqrt(k(x, x) − Σ_a b_a(x)² + Var(Σ_a b_a(x) v_ja)). [n, J]"""
-        out = np.empty((len(X), len(self.weights.mean)), dtype=result_dtype(X))
-        directions = self.features.unwhiten(self.basis)
-        self.features.columns(X[:1])  # builds what the threads share
-
-        def fill(block: slice) -> None:
-            out[block] = self._std(X[block], self.features.columns(X[block]) @ directions)
-
-        map_on_threads(fill, self._blocks(len(X)))
-        return out
+        std = np.empty((len(X), len(self.weights.mean)), dtype=result_dtype(X))
+        self._fill(X, std)
+        return std
 
     def mean_and_std(self, X: NDArray[Any]) -> Array:
         """Return `mean` and `std` from one evaluation of the kernel. [2, n, J]"""
-        out = np.empty((2, len(X), len(self.weights.mean)), dtype=result_dtype(X))
+        both = np.empty((2, len(X), len(self.weights.mean)), dtype=result_dtype(X))
+        self._fill(X, both[1], both[0])
+        return both
+
+    def _fill(self, X: NDArray[Any], std: Array, mean: Array | None = None) -> None:
+        """Fill in the standard deviation, and the mean where it is asked for, block by block on threads."""
         directions, weights = self.features.unwhiten(self.basis), self.features.unwhiten(self.basis @ self.weights.mean.T)
         self.features.columns(X[:1])  # builds what the threads share
 
         def fill(block: slice) -> None:
             columns = self.features.columns(X[block])
-            out[0, block] = columns @ weights
-            out[1, block] = self._std(X[block], columns @ directions)
+            if mean is not None:
+                mean[block] = columns @ weights
+            projections = columns @ directions
+            open_variance = kernel_diagonal(self.features.kernel, X[block]) - np.einsum("nr,nr->n", projections, projections)
+            std[block] = np.sqrt(np.maximum(open_variance, 0.0)[:, None] + self.weights.variance_along(projections))
 
-        map_on_threads(fill, self._blocks(len(X)))
-        return out
-
-    def _blocks(self, n_rows: int) -> list[slice]:
-        """Return blocks of rows that suit the cache, and are enough to keep all threads busy."""
-        size = min(rows_in_cache(self.features.n_points), n_rows // FEWEST_BLOCKS)
-        return list(row_blocks(n_rows, max(BLOCK_ROWS, size)))
-
-    def _std(self, X: NDArray[Any], projections: Array) -> Array:
-        """Return the standard deviation at rows whose b(x) [n, r] are known. [n, J]"""
-        open_variance = kernel_diagonal(self.features.kernel, X) - np.einsum("nr,nr->n", projections, projections)
-        return np.sqrt(np.maximum(open_variance, 0.0)[:, None] + self.weights.variance_along(projections))
+        # Blocks suit the cache, and are enough to keep all threads busy.
+        size = min(rows_in_cache(self.features.n_points), len(X) // FEWEST_BLOCKS)
+        map_on_threads(fill, list(row_blocks(len(X), max(BLOCK_ROWS, size))))
 
     def draw_functions(self, n_draws: int, seed: int) -> FunctionDraws:
         """Draw functions from the posterior, which can be evaluated at any rows."""

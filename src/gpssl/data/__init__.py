@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy_names, names_for_type_checkers
+from .._runtime import lazy_names
 
 if TYPE_CHECKING:
     from ._column_facts import ColumnFacts
@@ -32,4 +32,4 @@ __all__ = [
     "write_table",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))
+__getattr__, __dir__ = lazy_names(__name__, __file__)

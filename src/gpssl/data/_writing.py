@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow.parquet import ParquetWriter
 
-from .._runtime.atomic import written_beside
+from .._runtime import written_beside
 from .._runtime.threads import InOrder, n_blas_threads
 from ._errors import FileError
 from ._typed import canonical

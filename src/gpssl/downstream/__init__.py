@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy_names, names_for_type_checkers
+from .._runtime import lazy_names
 
 if TYPE_CHECKING:
     from ._distributions import ClassDistribution, NumberDistribution, Uncertainty
@@ -27,4 +27,4 @@ __all__ = [
     "default_grid",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))
+__getattr__, __dir__ = lazy_names(__name__, __file__)

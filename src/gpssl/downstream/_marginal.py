@@ -25,8 +25,8 @@ from sklearn.utils.validation import (
     indexable,
 )
 
-from .._runtime.callbacks import CallbackSupport, Task, fitting
-from .._runtime.defaults import N_DRAWS
+from .._runtime import N_DRAWS
+from .._runtime.progress import CallbackSupport, Task, fitting
 from .._validation import check_number, check_weights, unchanged_on_failure
 from ..core._checked_rows import check_rows_in_memory, copy_columns, rows_in_memory, warn_outside_training
 from ..core._draws import FunctionDraws

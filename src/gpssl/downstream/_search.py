@@ -20,8 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from .._runtime.callbacks import CallbackSupport, fitting
-from .._runtime.progress import Progress
+from .._runtime.progress import CallbackSupport, Progress, fitting
 from .._validation import check_number, unchanged_on_failure
 from ..core._checked_rows import kernel_or_default
 from ..data._labels import KnownLabels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy_names, names_for_type_checkers
+from .._runtime import lazy_names
 
 if TYPE_CHECKING:
     from ._calibration import (
@@ -87,4 +87,4 @@ __all__ = [
     "score_regression",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))
+__getattr__, __dir__ = lazy_names(__name__, __file__)

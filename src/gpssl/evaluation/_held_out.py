@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
-from .._runtime.defaults import CONFIDENCE
-from .._runtime.progress import Progress, percent
+from .._runtime import CONFIDENCE, percent
+from .._runtime.progress import Progress
 from ..data._labels import Target
 from ._calibration import INTERVAL, distribution_at, root_mean_squared_error
 from ._selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses, rows_without_error

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, bootstrap
 
-from .._runtime.defaults import CONFIDENCE
+from .._runtime import CONFIDENCE
 from .._validation import check_number, check_weights, is_share, seed_from
 from ..data._labels import UNLABELED, as_labels, missing
 from ._calibration import check_probabilities

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from .._runtime.callbacks import SILENT, Task
+from .._runtime.progress import SILENT, Task
 from ..core._moments import Spectrum
 from ..core._objective import Objective
 from ..core._posterior import Weights

@@ -1,4 +1,4 @@
-"""The mode of the generalized posterior, in closed form: one function instead of a distribution."""
+"""The mode of the generalized posterior, in closed form: one function instead of a distribution, near which variational descents start."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from scipy.special import ndtri
+from scipy.stats import norm
 from sklearn.base import BaseEstimator
 
-from .._runtime.callbacks import SILENT, Task
+from .._runtime.progress import SILENT, Task
 from ..core._moments import Spectrum
-from ..core._objective import EPSILON, TARGET, Objective, represented_covariance
+from ..core._objective import EPSILON, TARGET, Objective, expected_covariance_loss, represented_covariance
 from ..core._posterior import PointWeights
 
 Array = NDArray[np.float64]
@@ -22,6 +24,11 @@ ADVANTAGE = 0.01
 LEAST_COVARIANCE_WEIGHT = 1e-9
 NEARLY = 0.8
 TIE = 1e-12
+FIRST_STD = 0.5
+SWEEPS = 20
+"""The fixed-point iteration for the widths at a start begins with this standard deviation and makes so many sweeps."""
+LEAST_ENERGY = 1e-4
+"""The least variance that a start gives to a direction: at zero the gradient is zero by symmetry."""
 
 
 class Arrangement(NamedTuple):
@@ -194,4 +201,90 @@ def _constant(spectrum: Spectrum) -> float:
 def _negative_log_density(weights: Array, spectrum: Spectrum, objective: Objective) -> float:
     """Return ℓ(C(v)) + τ/2 |v|²."""
     loss = float(objective.loss(represented_covariance(weights, spectrum)))
-    return loss + objective.temperature * PointWeights(weights).divergence()
+    return loss + objective.temperature * (0.5 * float((weights**2).sum()))
+
+
+# Starts of the variational descents, near the modes
+
+
+class Start(NamedTuple):
+    """Where a minimization begins. The mean is a sum of patterns, Σ_p t_p B_p, in the n leading directions, and zero beyond them."""
+
+    patterns: Array
+    """B [P, J, n]"""
+    sizes: Array
+    """t [P]"""
+    std: Array
+    """[J, r]"""
+
+
+def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
+    """Start with dimension j along direction j, close to the minimum.
+
+    There C_jj^½ is about normal, with mean sqrt(λ_j m_j² + c_j) and width σ_j (`widths_and_others`). With the mean at γ + z σ_j the hinge
+    of the variance loss pulls on it by (c_V/J) Φ(−z), which the divergence balances, and on σ_j by (c_V/J) φ(z):
+
+        (c_V/J) √λ_j Φ(−z) = τ m_j ≈ τ γ/√λ_j
+    """
+    mixing = own_directions(spectrum, n_components)
+    root = np.sqrt(spectrum.eigenvalues[: mixing.shape[1]])
+    pull = objective.variance_weight / n_components
+    below = objective.temperature * TARGET / np.maximum(pull * root**2, objective.temperature)  # at most one, also without a pull
+    z = ndtri(1 - np.clip(below, 1e-15, 0.5))
+    mean = Arrangement(mixing, TARGET / root).weights(spectrum.rank)
+    std = fitting_widths(mean, mixing @ (pull * norm.pdf(z)), spectrum, objective)
+    width, others = widths_and_others(mean, std, spectrum)
+    first = slice(len(root))  # where dimensions double up, the first one of each direction stands for all
+    length = (TARGET + z * width[first]) ** 2 - others[first]
+    return tied(Arrangement(mixing, np.sqrt(np.maximum(length, LEAST_ENERGY)) / root), std)
+
+
+def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
+    """Start at the mode among functions whose dimensions share the leading directions."""
+    mixing, scale = shared_mode(spectrum, objective, n_components)
+    # At zero, where the mode leaves out a direction, the gradient is zero by symmetry; a little of it is free to grow.
+    least = np.sqrt(LEAST_ENERGY / spectrum.eigenvalues[: len(scale)])
+    arrangement = Arrangement(mixing, np.maximum(scale, least))
+    return tied(arrangement, fitting_widths(arrangement.weights(spectrum.rank), np.zeros(n_components), spectrum, objective))
+
+
+def tied(arrangement: Arrangement, std: Array) -> Start:
+    """Start with m_ja = R_ja t_a, where R stays fixed: one pattern for each direction."""
+    n_directions = len(arrangement.scale)
+    patterns = np.zeros((n_directions, *arrangement.mixing.shape))
+    patterns[np.arange(n_directions), :, np.arange(n_directions)] = arrangement.mixing.T
+    return Start(patterns, arrangement.scale, std)
+
+
+def fitting_widths(mean: Array, pull: Array, spectrum: Spectrum, objective: Objective) -> Array:
+    """Return the standard deviations that balance the losses and the divergence at these means, by a fixed point. [J, r]
+
+    c_C ∂ℓ_cov/∂s + p_j ∂σ_j/∂s + τ (s − 1/s) = 0, where p_j is the pull of the variance loss on the width of dimension j, of which only
+    the part along the mean is counted. The first two are h s with an h that depends on s only weakly: s² = τ / (τ + h).
+    """
+    std = np.full_like(mean, FIRST_STD)
+    along = _squared_cosines(mean, spectrum)
+    for _ in range(SWEEPS):
+        stiffness = objective.temperature + objective.covariance_weight * expected_covariance_loss(mean, std, spectrum).by_std / std
+        stiffness += (pull / widths_and_others(mean, std, spectrum)[0])[:, None] * along * spectrum.eigenvalues
+        # Wide dimensions make the others narrow and the other way round; the geometric mean of old and new does not oscillate.
+        std = np.sqrt(std * np.sqrt(objective.temperature / stiffness))
+    return std
+
+
+def widths_and_others(mean: Array, std: Array, spectrum: Spectrum) -> tuple[Array, Array]:
+    """Return σ_j, the standard deviation of C_jj^½ under q near γ, and c_j, what all but the mean's direction add to E C_jj. [J] each
+
+    σ_j² ≈ Σ_a λ_a s_ja² cos²_ja + ½ Σ_a (λ_a s_ja² (1 − cos²_ja))² / γ², with the cosine between mean and direction. The first sum is
+    along the mean, to first order; the second is across it, where only squares enter.
+    """
+    along = _squared_cosines(mean, spectrum)
+    variances = spectrum.eigenvalues * std**2
+    across = variances * (1 - along)
+    width = np.sqrt((variances * along).sum(axis=1) + (across**2).sum(axis=1) / (2 * TARGET**2))
+    return width, across.sum(axis=1) + spectrum.residual + spectrum.tail_sum
+
+
+def _squared_cosines(mean: Array, spectrum: Spectrum) -> Array:
+    contributions = mean**2 * spectrum.eigenvalues
+    return contributions / np.maximum(contributions.sum(axis=1, keepdims=True), np.finfo(float).tiny)

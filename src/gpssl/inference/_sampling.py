@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from .._runtime.callbacks import SILENT, Steps, Task
-from .._runtime.progress import Progress
+from .._runtime.progress import SILENT, Progress, Steps, Task
 from .._validation import check_number
 from ..core._moments import Spectrum
 from ..core._objective import Objective, represented_covariance

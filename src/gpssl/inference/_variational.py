@@ -1,8 +1,9 @@
-"""The paper's inference: the closest normal distribution to the generalized posterior."""
+"""The paper's inference: the closest normal distribution to the generalized posterior, down to a point that rounding does not move."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -10,28 +11,29 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import norm
+from scipy.optimize import minimize
+from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from .._runtime.callbacks import SILENT, Steps, Task
+from .._runtime.progress import SILENT, Steps, Task
 from .._validation import check_number
 from ..core._moments import Spectrum
-from ..core._objective import TARGET, ExpectedVarianceLoss, Objective, expected_covariance_loss
+from ..core._objective import ExpectedVarianceLoss, Gradient, Objective
 from ..core._posterior import GaussianWeights
-from ._minimization import POLISHED, Minimization, Minimum, Start
-from ._mode import ADVANTAGE, Arrangement, leading_directions, own_directions, shared_mode, sharing_pays, with_fixed_signs
+from ._mode import ADVANTAGE, Start, leading_directions, shared_start, sharing_pays, spectral_start, with_fixed_signs
 
 Array = NDArray[np.float64]
+Function = Callable[[Array, Array], Gradient]
 
+STAGE = 50
+NEWTON_STEPS = 8
+DIFFERENCE = 1e-5
+LBFGS_TOLERANCES = (1e-3, 1e-5, 1e-7)
+NEWTON_TOLERANCE = 1e-9
+POLISHED = 1e-6
 STALLED_ERROR = 1e-2
 """A descent that ends with a larger error, in standard deviations of the posterior, has not come to an end."""
-FIRST_STD = 0.5
-SWEEPS = 20
-"""The fixed-point iteration for the widths at a start begins with this standard deviation and makes so many sweeps."""
-LEAST_ENERGY = 1e-4
-"""The least variance that a start gives to a direction: at zero the gradient is zero by symmetry."""
 TRIAL_ITERATIONS = 150
 """The steps of L-BFGS after which a descent with free means is given up, if it is still far from an end."""
 ROUGH_ITERATIONS = 10
@@ -97,110 +99,29 @@ class Variational(BaseEstimator):
         check_number("max_iterations", self.max_iterations, Integral, at_least=1)
         with task.steps("variational inference", "iteration") as steps:
             if self.precise:
-                minimum, value, report = self._minimize(spectrum, objective, n_components, seed, steps)
+                start, minimum, value = self._minimize(spectrum, objective, n_components, seed, steps)
                 _warn_if_stalled(minimum)
             else:
                 problem = _VariationalProblem(spectrum, objective, n_components, self.n_draws, seed, steps)
-                minimum, report = problem.solve_roughly(self.max_iterations)
+                start, minimum = problem.solve(min(ROUGH_ITERATIONS, self.max_iterations), precise=False)
                 value = minimum.value
-        return GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std), value, report
+        weights = GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std)
+        return weights, value, OptimizationReport(start, minimum.n_iterations, minimum.error)
 
-    def _minimize(
-        self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, steps: Steps
-    ) -> tuple[Minimum, float, OptimizationReport]:
-        """Return the minimum on as many draws as it takes, and the objective there on fresh ones."""
+    def _minimize(self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, steps: Steps) -> tuple[str, Minimum, float]:
+        """Return the start, the minimum on as many draws as it takes, and the objective there on fresh ones."""
         own = np.arange(n_components) % spectrum.rank
         judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
         for factor in DRAW_FACTORS:
             problem = _VariationalProblem(spectrum, objective, n_components, factor * self.n_draws, seed, steps)
-            minimum, report = problem.solve(self.max_iterations)
+            start, minimum = problem.solve(self.max_iterations, precise=True)
             # The draws that were minimized over flatter the minimum. It is judged on others; where those disagree, as they may
             # where no covariance loss keeps the widths small, more draws are needed.
             value = objective.expected(minimum.mean, minimum.std, spectrum, judge).value
             too_many = 8 * factor * self.n_draws * spectrum.rank * n_components > MOST_NUMBERS_DRAWN
             if value - minimum.value <= ADVANTAGE * value or too_many or steps.stopped:
                 break
-        return minimum, value, report
-
-
-def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
-    """Start with dimension j along direction j, close to the minimum.
-
-    There C_jj^½ is about normal, with mean sqrt(λ_j m_j² + c_j) and width σ_j (`deviation_of`). With the mean at γ + z σ_j the hinge
-    of the variance loss pulls on it by (c_V/J) Φ(−z), which the divergence balances, and on σ_j by (c_V/J) φ(z):
-
-        (c_V/J) √λ_j Φ(−z) = τ m_j ≈ τ γ/√λ_j
-    """
-    mixing = own_directions(spectrum, n_components)
-    root = np.sqrt(spectrum.eigenvalues[: mixing.shape[1]])
-    pull = objective.variance_weight / n_components
-    below = objective.temperature * TARGET / np.maximum(pull * root**2, objective.temperature)  # at most one, also without a pull
-    z = ndtri(1 - np.clip(below, 1e-15, 0.5))
-    mean = Arrangement(mixing, TARGET / root).weights(spectrum.rank)
-    std = fitting_widths(mean, mixing @ (pull * norm.pdf(z)), spectrum, objective)
-    deviation = deviation_of(mean, std, spectrum)
-    first = slice(len(root))  # where dimensions double up, the first one of each direction stands for all
-    length = (TARGET + z * deviation.width[first]) ** 2 - deviation.others[first]
-    return tied(Arrangement(mixing, np.sqrt(np.maximum(length, LEAST_ENERGY)) / root), std)
-
-
-def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
-    """Start at the mode among functions whose dimensions share the leading directions."""
-    mixing, scale = shared_mode(spectrum, objective, n_components)
-    # At zero, where the mode leaves out a direction, the gradient is zero by symmetry; a little of it is free to grow.
-    least = np.sqrt(LEAST_ENERGY / spectrum.eigenvalues[: len(scale)])
-    arrangement = Arrangement(mixing, np.maximum(scale, least))
-    return tied(arrangement, fitting_widths(arrangement.weights(spectrum.rank), np.zeros(n_components), spectrum, objective))
-
-
-def tied(arrangement: Arrangement, std: Array) -> Start:
-    """Start with m_ja = R_ja t_a, where R stays fixed: one pattern for each direction."""
-    n_directions = len(arrangement.scale)
-    patterns = np.zeros((n_directions, *arrangement.mixing.shape))
-    patterns[np.arange(n_directions), :, np.arange(n_directions)] = arrangement.mixing.T
-    return Start(patterns, arrangement.scale, std)
-
-
-def fitting_widths(mean: Array, pull: Array, spectrum: Spectrum, objective: Objective) -> Array:
-    """Return the standard deviations that balance the losses and the divergence at these means, by a fixed point. [J, r]
-
-    c_C ∂ℓ_cov/∂s + p_j ∂σ_j/∂s + τ (s − 1/s) = 0, where p_j is the pull of the variance loss on the width of dimension j, of which only
-    the part along the mean is counted. The first two are h s with an h that depends on s only weakly: s² = τ / (τ + h).
-    """
-    std = np.full_like(mean, FIRST_STD)
-    along = _squared_cosines(mean, spectrum)
-    for _ in range(SWEEPS):
-        stiffness = objective.temperature + objective.covariance_weight * expected_covariance_loss(mean, std, spectrum).by_std / std
-        stiffness += (pull / deviation_of(mean, std, spectrum).width)[:, None] * along * spectrum.eigenvalues
-        # Wide dimensions make the others narrow and the other way round; the geometric mean of old and new does not oscillate.
-        std = np.sqrt(std * np.sqrt(objective.temperature / stiffness))
-    return std
-
-
-class Deviation(NamedTuple):
-    """The distribution of C_jj^½ under q, for each dimension."""
-
-    width: Array
-    """σ_j, its standard deviation near γ. [J]"""
-    others: Array
-    """c_j, what the directions across the mean, the tail and the residual contribute to E C_jj. [J]"""
-
-
-def deviation_of(mean: Array, std: Array, spectrum: Spectrum) -> Deviation:
-    """Return σ_j² ≈ Σ_a λ_a s_ja² cos²_ja + ½ Σ_a (λ_a s_ja² (1 − cos²_ja))² / γ², with the cosine between mean and direction.
-
-    The first sum is along the mean, to first order; the second is across it, where only squares enter.
-    """
-    along = _squared_cosines(mean, spectrum)
-    variances = spectrum.eigenvalues * std**2
-    across = variances * (1 - along)
-    width = np.sqrt((variances * along).sum(axis=1) + (across**2).sum(axis=1) / (2 * TARGET**2))
-    return Deviation(width, across.sum(axis=1) + spectrum.residual + spectrum.tail_sum)
-
-
-def _squared_cosines(mean: Array, spectrum: Spectrum) -> Array:
-    contributions = mean**2 * spectrum.eigenvalues
-    return contributions / np.maximum(contributions.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        return start, minimum, value
 
 
 def rounded(spectrum: Spectrum) -> Spectrum:
@@ -231,26 +152,19 @@ class _VariationalProblem:
         self.seed = seed
         self.steps = steps
 
-    def solve_roughly(self, max_iterations: int) -> tuple[Minimum, OptimizationReport]:
-        """Take a few steps from the starts, which are close to minima themselves, and choose by the same rule as `solve`."""
-        n_steps = min(ROUGH_ITERATIONS, max_iterations)
-        minimum = self._descent(spectral_start(self.spectrum, self.objective, self.n_components)).minimize(n_steps)
-        if sharing_pays(self.spectrum, self.objective, self.n_components):
-            shared = self._descent(shared_start(self.spectrum, self.objective, self.n_components)).minimize(n_steps)
-            if shared.value < minimum.value - ADVANTAGE * abs(minimum.value):
-                return _reported("shared", shared)
-        return _reported("spectral", minimum)
+    def solve(self, max_iterations: int, *, precise: bool) -> tuple[str, Minimum]:
+        """Return the minimum from the spectral start, or from the shared one where that is clearly better, and the start's name.
 
-    def solve(self, max_iterations: int) -> tuple[Minimum, OptimizationReport]:
-        """Return the minimum from the spectral start, or from the shared one where that is clearly better, to machine precision."""
+        To machine precision if `precise`; else after at most `max_iterations` steps from the starts, which are close to minima themselves.
+        """
         descent = self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
         minimum = descent.minimize(max_iterations)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
             shared_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components))
             shared = shared_descent.minimize(max_iterations)
             if shared.value < minimum.value - ADVANTAGE * abs(minimum.value):
-                return _reported("shared", self._settle_in_the_valley(shared_descent, shared, max_iterations))
-        return _reported("spectral", descent.refine(minimum, max_iterations))
+                return "shared", self._settle_in_the_valley(shared_descent, shared, max_iterations) if precise else shared
+        return "spectral", descent.refine(minimum, max_iterations) if precise else minimum
 
     def _settle_in_the_valley(self, descent: Minimization, minimum: Minimum, max_iterations: int) -> Minimum:
         """Return the minimum with all means free, if the descent comes to an end; otherwise the one with the mixing of the start."""
@@ -276,10 +190,6 @@ class _VariationalProblem:
         return Minimization(search, function, start, self.objective.temperature, self.steps)
 
 
-def _reported(start: str, minimum: Minimum) -> tuple[Minimum, OptimizationReport]:
-    return minimum, OptimizationReport(start, minimum.n_iterations, minimum.error)
-
-
 def _warn_if_stalled(minimum: Minimum) -> None:
     if not minimum.error < STALLED_ERROR:
         warnings.warn(
@@ -288,3 +198,168 @@ def _warn_if_stalled(minimum: Minimum) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
+
+
+class Minimum(NamedTuple):
+    """Where a minimization ended."""
+
+    mean: Array
+    std: Array
+    value: float
+    n_iterations: int
+    error: float
+    """Size of the gradient in the variables of the minimization, over √τ: about the distance to the minimum in standard deviations of the
+    posterior."""
+    point: Array
+    """The same in the variables of the minimization."""
+
+
+class Minimization:
+    """One objective, one start: L-BFGS, then Newton steps.
+
+    The long way from the start follows `search`, which may be an approximation; `refine` ends at the minimum of `function`.
+
+    Each iteration of L-BFGS is one of `steps`. A callback that asks to stop ends the descent, and every further one at its first iteration.
+
+    The variables are the sizes t of the patterns and the logarithms of the standard deviations, divided by a unit: one over the root of
+    (an estimate of) the diagonal of the Hessian. That matters: along a direction that the losses hardly see, the curvature is that of the
+    divergence, 2τ; along one that carries a dimension it is that of the variance loss, larger by any factor.
+    """
+
+    def __init__(self, search: Function, function: Function, start: Start, temperature: float, steps: Steps) -> None:
+        self.search = search
+        self.function = function
+        self.followed = search
+        self.temperature = temperature
+        self.steps = steps
+        self.patterns = start.patterns.reshape(len(start.patterns), -1)
+        self.mean_shape = start.patterns.shape[1:]
+        self.shape = start.std.shape
+        self.n_sizes = len(start.sizes)
+        self.start = np.concatenate([start.sizes, np.log(start.std).ravel()])
+        self.unit = np.full_like(self.start, 1 / np.sqrt(2 * temperature))
+
+    def minimize(self, max_iterations: int) -> Minimum:
+        """Run L-BFGS from the start. The curvatures change on the way, so that they are measured again after every stage."""
+        self._measure_sizes(self.start)
+        minimum = self._descend(self.start / self.unit, min(STAGE, max_iterations), LBFGS_TOLERANCES[0])
+        n_iterations = minimum.n_iterations
+        while minimum.n_iterations == STAGE and n_iterations < max_iterations:
+            position = minimum.point * self.unit
+            self._measure_sizes(position)
+            self._measure_stds(position)
+            minimum = self._descend(position / self.unit, min(STAGE, max_iterations - n_iterations), LBFGS_TOLERANCES[0])
+            n_iterations += minimum.n_iterations
+        return minimum._replace(n_iterations=n_iterations)
+
+    def with_free_means(self, minimum: Minimum, max_iterations: int) -> tuple[Minimization, Minimum]:
+        """Run L-BFGS from a minimum on, with all means in the leading directions free. There must be one pattern for each direction."""
+        patterns = np.eye(self.patterns.shape[1]).reshape(-1, *self.mean_shape)
+        start = Start(patterns, minimum.mean[:, : self.mean_shape[1]].ravel(), minimum.std)
+        free = Minimization(self.search, self.function, start, self.temperature, self.steps)
+        free.unit = np.concatenate([np.tile(self.unit[: self.n_sizes], self.mean_shape[0]), self.unit[self.n_sizes :]])
+        trial = free._descend(free.start / free.unit, max_iterations, LBFGS_TOLERANCES[0])
+        return free, trial._replace(n_iterations=minimum.n_iterations + trial.n_iterations)
+
+    def refine(self, minimum: Minimum, max_iterations: int) -> Minimum:
+        """Take Newton steps from a minimum; where they fail, run L-BFGS to a tighter tolerance before trying them again."""
+        self.followed = self.function
+        for tolerance in LBFGS_TOLERANCES[1:]:
+            minimum = self.polish(minimum)
+            if minimum.error < POLISHED:
+                return minimum
+            further = self._descend(minimum.point, max_iterations, tolerance)
+            minimum = further._replace(n_iterations=minimum.n_iterations + further.n_iterations)
+        return self.polish(minimum)
+
+    def _descend(self, point: Array, max_iterations: int, tolerance: float) -> Minimum:
+        # The first step of L-BFGS has length one: over √τ that is one standard deviation of the posterior.
+        root = np.sqrt(self.temperature)
+
+        def in_deviations(point: Array) -> tuple[float, Array]:
+            value, gradient = self._evaluate(point * root)
+            return value / self.temperature, gradient / root
+
+        options = {"maxiter": max_iterations, "maxfun": 10 * max_iterations, "ftol": 0.0, "maxcor": 20, "gtol": tolerance}
+        result = minimize(in_deviations, point / root, jac=True, method="L-BFGS-B", options=options, callback=self._report)
+        return self._minimum(result.x * root, result.nit)
+
+    def _report(self, point: Array) -> None:
+        self.steps.advance()
+        if self.steps.stopped:
+            raise StopIteration
+
+    def polish(self, minimum: Minimum) -> Minimum:
+        """Take Newton steps from a point that is nearly a minimum.
+
+        A line search compares values, which agree to 16 digits while the point is still off by 8; Newton's method compares
+        gradients. The Hessian is applied by differences of the gradient and inverted by conjugate gradients. A step that does not
+        halve the gradient is not taken.
+        """
+        point = minimum.point
+        gradient = self._evaluate(point)[1]
+        for _ in range(NEWTON_STEPS):
+            norm = np.linalg.norm(gradient)
+            if norm < NEWTON_TOLERANCE * np.sqrt(self.temperature):
+                break
+            with np.errstate(all="ignore"):  # a Hessian of rounding errors gives a step of NaN, which is not taken
+                step, _ = cg(self._hessian(point, gradient), -gradient, rtol=1e-4, maxiter=300)
+            if not np.isfinite(step).all():
+                break
+            candidate = self._evaluate(point + step)[1]
+            if not np.linalg.norm(candidate) < 0.5 * norm:
+                break
+            point, gradient = point + step, candidate
+        return self._minimum(point, minimum.n_iterations)
+
+    def _measure_sizes(self, position: Array) -> None:
+        """Set the units of the sizes to 1/√h with the curvature h along t_p, at least that of the divergence, by one difference each."""
+        least = self.temperature * (self.patterns**2).sum(axis=1)
+        steps = DIFFERENCE * np.maximum(np.abs(position[: self.n_sizes]), 1.0)
+        self._measure(position, [slice(p, p + 1) for p in range(self.n_sizes)], steps, least)
+
+    def _measure_stds(self, position: Array) -> None:
+        """Set the units of log s in the leading directions, where losses add to the divergence's 2τ.
+
+        One difference for all dimensions together, since near a minimum they hardly depend on one another.
+        """
+        n_directions = self.mean_shape[1]
+        directions = [slice(self.n_sizes + a, None, self.shape[1]) for a in range(n_directions)]
+        self._measure(position, directions, np.full(n_directions, DIFFERENCE), np.full(n_directions, 2 * self.temperature))
+
+    def _measure(self, position: Array, groups: list[slice], steps: Array, least: Array) -> None:
+        gradient = self._evaluate(position / self.unit)[1] / self.unit
+        curvatures = []
+        for group, step in zip(groups, steps, strict=True):
+            shifted = position.copy()
+            shifted[group] += step
+            curvatures.append((self._evaluate(shifted / self.unit)[1] / self.unit - gradient)[group] / step)
+        for group, curvature, bound in zip(groups, curvatures, least, strict=True):
+            self.unit[group] = 1 / np.sqrt(np.maximum(curvature, bound))
+
+    def _unpack(self, point: Array) -> tuple[Array, Array]:
+        sizes, log_std = np.split(point * self.unit, [self.n_sizes])
+        mean = np.zeros(self.shape)
+        mean[:, : self.mean_shape[1]] = (sizes @ self.patterns).reshape(self.mean_shape)
+        # exp(±30) is as good as infinite here and leaves room for squares and products.
+        return mean, np.exp(np.clip(log_std, -30, 30)).reshape(self.shape)
+
+    def _evaluate(self, point: Array) -> tuple[float, Array]:
+        mean, std = self._unpack(point)
+        value, by_mean, by_std = self.followed(mean, std)
+        by_size = self.patterns @ by_mean[:, : self.mean_shape[1]].ravel()
+        return value, np.concatenate([by_size, (by_std * std).ravel()]) * self.unit
+
+    def _hessian(self, point: Array, gradient: Array) -> LinearOperator:
+        size = DIFFERENCE * np.sqrt(self.temperature)
+
+        def times(direction: Array) -> Array:
+            step = size / max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
+            return (self._evaluate(point + step * direction)[1] - gradient) / step
+
+        return LinearOperator((len(point), len(point)), matvec=times, dtype=np.float64)
+
+    def _minimum(self, point: Array, n_iterations: int) -> Minimum:
+        value, gradient = self._evaluate(point)
+        error = np.linalg.norm(gradient) / np.sqrt(self.temperature)
+        return Minimum(*self._unpack(point), value, int(n_iterations), float(error), point)

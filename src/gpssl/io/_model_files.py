@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._runtime.atomic import written_beside
+from .._runtime import written_beside
 from ..data._column_facts import ColumnFacts
 from ..downstream._marginal import Marginalized
 from ..estimator import GPSSL

@@ -7,7 +7,7 @@ none changes the current figure of `matplotlib.pyplot`.
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy_names, names_for_type_checkers
+from .._runtime import lazy_names
 
 if TYPE_CHECKING:  # at run time a name is imported when it is first used: pictures of tables do not need `gpssl.spatial`
     from ._diagnostics import plot_pairs, plot_reliability, plot_residuals, plot_risk_coverage, plot_spectrum
@@ -34,4 +34,4 @@ __all__ = [
     "plot_uncertainty",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from .._runtime.defaults import CONFIDENCE, N_DRAWS
-from .._runtime.progress import Progress, percent
+from .._runtime import CONFIDENCE, N_DRAWS, percent
+from .._runtime.progress import Progress
 from ..data._labels import Target
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve, root_mean_squared_error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._runtime.progress import percent
+from .._runtime import percent
 from ..data._labels import Target
 from ..estimator import GPSSL
 from ..io._card import ModelCard

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy_names, names_for_type_checkers
+from .._runtime import lazy_names
 
 if TYPE_CHECKING:  # at run time a name is imported when it is first used
     from ._composition import composition, spatial_blocks
@@ -22,4 +22,4 @@ __all__ = [
     "spatial_blocks",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from .._runtime.defaults import CONFIDENCE, N_DRAWS
+from .._runtime import CONFIDENCE, N_DRAWS
 from .._runtime.progress import announce
 from .._validation import check_number
 from ..data._labels import UNLABELED_WORDS

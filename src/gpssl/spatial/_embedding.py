@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._runtime.defaults import N_COMPONENTS_OF_TISSUE, RESIDUAL_TOLERANCE
+from .._runtime import N_COMPONENTS_OF_TISSUE, RESIDUAL_TOLERANCE
 from .._validation import check_number
 from ..estimator import GPSSL
 from ._expression import N_COMPS, N_TOP_GENES, expression_scores

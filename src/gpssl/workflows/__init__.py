@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy_names, names_for_type_checkers
+from .._runtime import lazy_names
 
 if TYPE_CHECKING:
     from ._embed import Embedded, embed, transform
@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Embedded", "LabeledTable", "embed", "label", "transform"]
 
-__getattr__, __dir__ = lazy_names(__name__, names_for_type_checkers(__file__))
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from .._runtime.defaults import N_COMPONENTS_OF_TISSUE, N_DRAWS
+from .._runtime import N_COMPONENTS_OF_TISSUE, N_DRAWS
 
 Kind = Literal["table", "tissue"]
 

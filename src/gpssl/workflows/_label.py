@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from .. import downstream
-from .._runtime.defaults import CONFIDENCE, N_DRAWS
+from .._runtime import CONFIDENCE, N_DRAWS
 from .._validation import is_share
 from ..data._labels import Target, TargetKind
 from ..estimator import GPSSL

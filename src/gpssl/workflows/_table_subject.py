@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._runtime.defaults import RESIDUAL_TOLERANCE
+from .._runtime import RESIDUAL_TOLERANCE
 from ..data._column_facts import ColumnFacts
 from ..data._errors import FileError
 from ..data._labels import Target, TargetKind
