@@ -36,7 +36,7 @@ class DaskRows(Rows):
 
     def __init__(self, X: Any, sample_weight: Array | None = None) -> None:
         super().__init__(sample_weight)
-        self.is_frame = is_dask_frame(X)
+        self.is_frame = type(X).__module__.startswith("dask.dataframe")
         (_check_columns if self.is_frame else _check_chunks)(X)
         self.X = X
         self.n_columns = len(X.columns) if self.is_frame else int(X.shape[1])
@@ -108,16 +108,6 @@ class DaskRows(Rows):
             self._frame_lengths = [int(length) for length in dask.compute(*[_delayed(len)(chunk) for chunk in chunks])]
             self.check_weights_are_as_many(sum(self._frame_lengths))
         return self._frame_lengths
-
-
-def is_dask_array(X: Any) -> bool:
-    """Return whether X is a Dask array, without importing Dask."""
-    return type(X).__module__.startswith("dask.array")
-
-
-def is_dask_frame(X: Any) -> bool:
-    """Return whether X is a Dask data frame, without importing Dask."""
-    return type(X).__module__.startswith("dask.dataframe") and hasattr(X, "npartitions")
 
 
 def _check_columns(X: Any) -> None:

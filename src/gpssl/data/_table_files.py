@@ -17,13 +17,10 @@ import numpy as np
 
 from ._columns import Column, check_kinds, encoded_arrays, header_of_columns, identity_of
 from ._profile import NO_FINDINGS, kind_of, settle_readings
-from ._rows import Array, Part, Rows, check_part, rows_of_a_part
+from ._rows import Array, Part, Rows, check_part, is_file_name, rows_of_a_part
 from ._store import TableSource
 from ._table import open_source
 from ._typed import TypedFile
-
-SEVERAL = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.bz2", ".tsv.bz2", ".csv.zst", ".tsv.zst")
-"""Endings of names that make a list of texts a list of files, and a file in a folder one of the table."""
 
 
 class TableFiles(Rows):
@@ -153,11 +150,6 @@ def _names_of(source: TableSource, chosen: list[str] | None) -> list[str]:
         if name in source.unusable:
             raise ValueError(f"Column {name!r} of {source.path} {source.unusable[name]}: name the columns to use.")
     return names
-
-
-def is_file_name(text: str) -> bool:
-    """Tell by its ending whether a text in a list is the name of a file."""
-    return text.lower().endswith(SEVERAL)
 
 
 def _find_files(path: Any) -> list[Path]:

@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _num_samples
 
 from ..data._column_facts import ColumnFacts
-from ..data._opening import is_lazy
+from ..data._rows import is_lazy
 from ..downstream._marginal import Marginalized
 from ..estimator import GPSSL
 
