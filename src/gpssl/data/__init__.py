@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy_names, names_for_type_checkers
 
 if TYPE_CHECKING:
-    from ._column_facts import ColumnFacts
     from ._columns import TablePart
     from ._errors import FileError
+    from ._frames import ColumnFacts
     from ._rows import Part, Rows, open_rows
     from ._table import FileTable, open_table
     from ._table_files import TableFiles

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from .._runtime.threads import map_in_order, n_blas_threads
-from ._column_facts import MOST_CATEGORIES, ColumnFacts, ColumnKind
-from ._encoding import MISSING_WORDS, encode_cell
 from ._errors import FileError, listed
+from ._frames import MISSING_WORDS, MOST_CATEGORIES, ColumnFacts, ColumnKind, encode_cell
 from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date
 from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of, with_points
 from ._store import SourcePart, Storage, TableSource

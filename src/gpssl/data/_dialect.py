@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from ._encoding import MISSING_WORDS
 from ._errors import FileError, listed
+from ._frames import MISSING_WORDS
 
 HEAD_BYTES = 2**20
 HEAD_ROWS = 200

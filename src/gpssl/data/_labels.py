@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
-from ._encoding import MISSING_WORDS
+from ._frames import MISSING_WORDS, is_gap
 
 UNLABELED = -1
 """The mark of a row without a label, where labels are whole numbers; elsewhere it is None or NaN."""
@@ -116,13 +116,8 @@ def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.isnan(values)
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
-    return np.array([_is_missing(value) for value in values], dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+    gaps = [is_gap(value) or (isinstance(value, float | np.floating) and np.isnan(value)) for value in values]
+    return np.array(gaps, dtype=bool)
 
 
 def as_labels(y: Any) -> NDArray[Any]:

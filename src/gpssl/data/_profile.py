@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits, smallest_distinct
-from ._column_facts import ColumnKind
-from ._encoding import are_codes
+from ._frames import ColumnKind, are_codes
 from ._readings import (
     DATES,
     NUMBERS,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from ._encoding import MISSING_WORDS
+from ._frames import MISSING_WORDS
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits
-from ._column_facts import ColumnFacts, ColumnKind
 from ._columns import (
     Column,
     MissingLabels,
@@ -32,6 +31,7 @@ from ._columns import (
 )
 from ._delimited import DelimitedFile
 from ._errors import FileError, beginning, listed, no_such_column
+from ._frames import ColumnFacts, ColumnKind
 from ._labels import TargetKind
 from ._profile import Findings, kind_of, settle_readings
 from ._readings import Reading
