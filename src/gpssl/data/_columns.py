@@ -19,10 +19,9 @@ from pyarrow import compute
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._errors import FileError, listed
 from ._frames import MISSING_WORDS, MOST_CATEGORIES, ColumnFacts, ColumnKind, encode_cell
-from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date
-from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of, with_points
-from ._store import SourcePart, Storage, TableSource
-from ._typed import canonical, plain
+from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date, kind_of
+from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, canonical, cells_of, plain, read_cells, values_of, with_points
+from ._source import SourcePart, Storage, TableSource
 
 DTYPES: dict[ColumnKind, str] = {"number": "float64", "boolean": "float64", "date": "datetime64[us]", "category": "object"}
 ID_NAME = re.compile(r"(?i:unnamed: ?\d+|index|idx|row|row ?names?|(.*[ _.-])?(id|uuid|guid))|.*[a-z](ID|Id)")
@@ -117,6 +116,20 @@ class Column:
             return plain(column).cast(pa.bool_()).cast(pa.string())
         column = canonical(column) if pa.types.is_duration(column.type) else plain(column)
         return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def column_of(source: TableSource, name: str, kind: ColumnKind | None, reading: Reading, findings: Findings) -> Column:
+    """Return a column of a file, of the kind that is wanted, or of that which follows from its reading."""
+    storage = source.storage[name]
+    return Column(name, kind or kind_of(reading, storage), storage, source.knows_types, reading, findings)
+
+
+def keep_codes(source: TableSource, columns: Iterable[Column]) -> None:
+    """Let the source keep the codes of categories, which are found by hashing each of them."""
+    codes = [column for column in columns if column.kind == "category"]
+    if codes:
+        names = [column.name for column in codes]
+        source.keep_values(names, ({column.name: column.encoded(part) for column in codes} for part in source.parts(names)))
 
 
 def _as_dates(seconds: NDArray[np.float64]) -> NDArray[Any]:

@@ -22,18 +22,19 @@ from ._readings import (
     Cells,
     Reading,
     as_floats,
+    canonical,
     cells_of_each,
     concatenated,
     fast_numbers,
     finite_or_nan,
     fitting_shapes,
+    plain,
     read_cells,
     shapes_of,
     spread_values,
     typed_values,
 )
-from ._store import SourcePart, TableSource
-from ._typed import canonical, plain
+from ._source import SourcePart, TableSource
 
 Array = NDArray[np.float64]
 Hashes = NDArray[np.uint64]

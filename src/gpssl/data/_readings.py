@@ -11,9 +11,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import compute
+from pyarrow import compute, types
 
 from ._frames import MISSING_WORDS
+from ._source import Storage
 
 Array = NDArray[np.float64]
 
@@ -59,6 +60,9 @@ SHAPES = (
     "text",
 )
 SHAPE = {name: place for place, name in enumerate(SHAPES)}
+
+UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""How many of each make a second."""
 
 
 class Cells(NamedTuple):
@@ -241,9 +245,49 @@ def _zone_seconds(zone: pa.Array) -> Array:
     return sign * (3600 * hours + 60 * minutes)
 
 
+def storage_of(kind: Any) -> Storage | None:
+    """Return what a column of an Arrow type holds; None for what cannot be used."""
+    if types.is_dictionary(kind):
+        inside = storage_of(kind.value_type)
+        return "category" if inside == "text" else inside
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind) or str(kind) == "string_view":
+        return "text"
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return "date"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind) or types.is_time(kind):
+        return "number"
+    return None
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Return the same values, but all text as strings, without a dictionary: each part of a file may have its own."""
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.string()) if storage_of(column.type) == "text" else column
+
+
+def canonical(column: pa.Array) -> pa.Array:
+    """Return strings without words that count as missing, double precision, or microseconds in Greenwich time."""
+    column = plain(column)
+    kind = column.type
+    storage = storage_of(kind)
+    if storage == "text":
+        return without_missing_words(column)
+    if storage == "date":
+        return column.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.timestamp("us"), safe=False)
+    if types.is_duration(kind) or types.is_time(kind):
+        whole = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+        return compute.divide(whole.cast(pa.float64(), safe=False), UNITS[kind.unit])
+    if types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    return column.cast(pa.float64(), safe=False)
+
+
 def typed_values(column: Any) -> Array:
     """Return numbers, or seconds since 1970."""
-    if pa.types.is_timestamp(column.type):
+    if types.is_timestamp(column.type):
         return as_floats(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / 1e6
     return as_floats(column)
 

@@ -21,61 +21,21 @@ from ._columns import (
     MissingLabels,
     TablePart,
     check_kinds,
-    encoded_arrays,
+    column_of,
     header_of_columns,
-    identity_of,
+    keep_codes,
     looks_like_id,
     missing_labels,
     notes_on_reading,
     why_not,
 )
-from ._delimited import DelimitedFile
 from ._errors import FileError, beginning, listed, no_such_column
+from ._formats import open_source
 from ._frames import ColumnFacts, ColumnKind
 from ._labels import TargetKind
-from ._profile import Findings, kind_of, settle_readings
-from ._readings import Reading
-from ._rows import Part, Rows, rows_of_a_part
-from ._store import SourcePart, TableSource
-from ._typed import TypedFile
-
-
-class EncodedRows(Rows):
-    """Numbers as they are, dates as seconds, codes for categories and NaN for gaps, as `encode_table` has them."""
-
-    are_encoded = True
-
-    def __init__(self, source: TableSource, columns: list[Column], n_rows: int) -> None:
-        super().__init__()
-        self.source, self.columns = source, columns
-        self.n_rows: int = n_rows
-        self.n_columns = len(columns)
-        self.names = [column.name for column in columns]
-        self.header = header_of_columns(columns)
-
-    @property
-    def identity(self) -> str:
-        """The file with size and time of change, and how its columns are read."""
-        return identity_of([self.source], self.columns)
-
-    def only(self, places: list[int]) -> EncodedRows:
-        """Return the same rows with these columns only: the others are not read."""
-        other = EncodedRows(self.source, [self.columns[place] for place in places], self.n_rows)
-        other.sample_weight = self.sample_weight
-        return other
-
-    def parts(self) -> Iterator[Part]:
-        """Iterate over parts of the file, cut to a size that suits the memory."""
-        size, first = rows_of_a_part(self.n_columns), 0
-        for rows in encoded_arrays(self.source, self.columns):
-            for start in range(0, len(rows), size):
-                part = rows[start : start + size]
-                yield Part(part, self.weight_of(first, len(part)))
-                first += len(part)
-        if first != self.n_rows:
-            raise FileError(f"{self.source.path} has {first:,} rows now, but had {self.n_rows:,}: leave it alone while it is read.")
-        self.check_weights_are_as_many(first)
-
+from ._profile import settle_readings
+from ._source import SourcePart, TableSource
+from ._table_files import EncodedRows
 
 MEMORY_BYTES = 256 * 2**20
 """The most bytes of a table that is held in memory as a whole."""
@@ -83,16 +43,6 @@ CELL_BYTES: dict[ColumnKind, int] = {"number": 8, "boolean": 8, "date": 8, "cate
 MOST_CLASSES = 20
 CLASS_SHARE = 0.05
 """Whole numbers are classes while there are at most so many different ones, or such a share of the rows."""
-COMPRESSED = (".gz", ".bz2", ".zst", ".zstd")
-TEXT, JSON = (".csv", ".tsv", ".txt", ".tab", ".dat"), (".jsonl", ".ndjson")
-PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
-OTHER = {
-    ".xlsx": "is a workbook: save the sheet as CSV",
-    ".xls": "is a workbook: save the sheet as CSV",
-    ".ods": "is a workbook: save the sheet as CSV",
-    ".h5ad": "holds AnnData, not a table of columns",
-    ".json": "should have one object in each line and be called .jsonl",
-}
 
 
 def open_table(
@@ -192,7 +142,7 @@ class FileTable:
         report.finish()
         if not findings:
             raise FileError(f"{beginning(self._title)} has names of columns, but no rows.")
-        self._columns = {name: self._new_column(name, kinds[name], reading, findings[name]) for name, reading in readings.items()}
+        self._columns = {name: column_of(self._source, name, kinds[name], reading, findings[name]) for name, reading in readings.items()}
         self.n_rows = next(iter(findings.values())).n_rows
 
     def _choose(self, keep: Sequence[str]) -> None:
@@ -235,11 +185,7 @@ class FileTable:
             return
         readings, findings = settle_readings(self._source, dict.fromkeys(new))
         for name in new:
-            self._columns[name] = self._new_column(name, None, readings[name], findings[name])
-
-    def _new_column(self, name: str, kind: ColumnKind | None, reading: Reading, findings: Findings) -> Column:
-        storage = self._source.storage[name]
-        return Column(name, kind or kind_of(reading, storage), storage, self._source.knows_types, reading, findings)
+            self._columns[name] = column_of(self._source, name, None, readings[name], findings[name])
 
     @property
     def facts(self) -> list[ColumnFacts]:
@@ -295,17 +241,9 @@ class FileTable:
     def rows(self) -> EncodedRows:
         """Return the columns to learn from as encoded numbers, for a fit that reads part by part."""
         columns = [self.column(name) for name in self.used]
-        self._keep_codes([column for column in columns if column.kind == "category"])
+        keep_codes(self._source, [column for column in columns if column.name not in self._with_codes])
+        self._with_codes.update(self.used)
         return EncodedRows(self._source, columns, self.n_rows)
-
-    def _keep_codes(self, columns: list[Column]) -> None:
-        """Let the source keep the codes of categories, which are found by hashing each of them."""
-        new = [column for column in columns if column.name not in self._with_codes]
-        if new:
-            names = [column.name for column in new]
-            parts = self._source.parts(names)
-            self._source.keep_values(names, ({column.name: column.encoded(part) for column in new} for part in parts))
-            self._with_codes |= set(names)
 
     def sample(self, n_rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
         """Return at most so many rows, each as likely as any other, in the order of the file: the same ones however the file is read."""
@@ -359,41 +297,6 @@ def _row_hashes(first: int, n_rows: int, seed: int) -> NDArray[np.uint64]:
     """Return a random number for each row, from its place in the file alone."""
     start = mixed_bits(np.array([seed], dtype=np.uint64))
     return mixed_bits(mixed_bits(np.arange(first, first + n_rows, dtype=np.uint64) + np.uint64(1)) ^ start)
-
-
-def open_source(path: Path) -> TableSource:
-    """Open a file by the ending of its name. A file of text is read to its end."""
-    if path.is_dir():
-        raise FileError(f"{path} is a folder: name a file.")
-    if not path.exists():
-        near = _files_like(path)
-        raise FileError(f"There is no file {path}{near}")
-    name = path.name.lower()
-    for ending in COMPRESSED:
-        name = name.removesuffix(ending)
-    ending = Path(name).suffix
-    if ending in OTHER:
-        raise FileError(f"{path} {OTHER[ending]}.")
-    if ending in PARQUET + ARROW:
-        return TypedFile(path, is_parquet=ending in PARQUET)
-    if ending in JSON:
-        from ._json_lines import JsonLinesFile
-
-        return JsonLinesFile(path)
-    if ending in TEXT or ending == "":
-        return DelimitedFile(path)
-    raise FileError(f"{path} ends in {ending}; tables are read from {', '.join(TEXT[:3] + PARQUET + ARROW + JSON)}, compressed or not.")
-
-
-def _files_like(path: Path) -> str:
-    import difflib
-
-    try:
-        names = [file.name for file in path.parent.iterdir()]
-    except OSError:
-        return "."
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
-    return f"; did you mean {str(path.with_name(near[0]))!r}?" if near else "."
 
 
 def _check_names(

@@ -1,4 +1,4 @@
-"""Rows of one or several files with the same columns, for a fit that reads them part by part."""
+"""Rows of files, for a fit that reads them part by part."""
 
 from __future__ import annotations
 
@@ -15,12 +15,50 @@ from typing import Any
 
 import numpy as np
 
-from ._columns import Column, check_kinds, encoded_arrays, header_of_columns, identity_of
-from ._profile import NO_FINDINGS, kind_of, settle_readings
+from ._arrays import row_blocks
+from ._columns import Column, check_kinds, column_of, encoded_arrays, header_of_columns, identity_of, keep_codes
+from ._errors import FileError
+from ._formats import TypedFile, open_source
+from ._profile import NO_FINDINGS, settle_readings
 from ._rows import Array, Part, Rows, check_part, is_file_name, rows_of_a_part
-from ._store import TableSource
-from ._table import open_source
-from ._typed import TypedFile
+from ._source import TableSource
+
+
+class EncodedRows(Rows):
+    """Numbers as they are, dates as seconds, codes for categories and NaN for gaps, as `encode_table` has them."""
+
+    are_encoded = True
+
+    def __init__(self, source: TableSource, columns: list[Column], n_rows: int) -> None:
+        super().__init__()
+        self.source, self.columns = source, columns
+        self.n_rows: int = n_rows
+        self.n_columns = len(columns)
+        self.names = [column.name for column in columns]
+        self.header = header_of_columns(columns)
+
+    @property
+    def identity(self) -> str:
+        """The file with size and time of change, and how its columns are read."""
+        return identity_of([self.source], self.columns)
+
+    def only(self, places: list[int]) -> EncodedRows:
+        """Return the same rows with these columns only: the others are not read."""
+        other = EncodedRows(self.source, [self.columns[place] for place in places], self.n_rows)
+        other.sample_weight = self.sample_weight
+        return other
+
+    def parts(self) -> Iterator[Part]:
+        """Iterate over parts of the file, cut to a size that suits the memory."""
+        size, first = rows_of_a_part(self.n_columns), 0
+        for array in encoded_arrays(self.source, self.columns):
+            for block in row_blocks(len(array), size):
+                rows = array[block]
+                yield Part(rows, self.weight_of(first, len(rows)))
+                first += len(rows)
+        if first != self.n_rows:
+            raise FileError(f"{self.source.path} has {first:,} rows now, but had {self.n_rows:,}: leave it alone while it is read.")
+        self.check_weights_are_as_many(first)
 
 
 class TableFiles(Rows):
@@ -83,9 +121,8 @@ class TableFiles(Rows):
         size, first = rows_of_a_part(self.n_columns), 0
         for file, source, columns in zip(self.files, self._sources, self._columns, strict=True):
             for array in encoded_arrays(source, columns, self._dtype):
-                for start in range(0, len(array), size):
-                    rows = array[start : start + size]
-                    rows = rows if self.are_encoded else check_part(rows, file.name, first, self.names)
+                for block in row_blocks(len(array), size):
+                    rows = array[block] if self.are_encoded else check_part(array[block], file.name, first, self.names)
                     yield Part(rows, self.weight_of(first, len(rows)))
                     first += len(rows)
         self.check_weights_are_as_many(first)
@@ -121,17 +158,10 @@ def _columns_of(source: TableSource, names: Sequence[str], kinds: dict[str, Any]
     """Return how to read these columns, as the kinds that are wanted. Only cells of text have to be looked at for that."""
     text = {name: kinds.get(name) for name in names if source.storage[name] in ("text", "category")}
     readings, findings = settle_readings(source, text) if text and source.n_rows else ({}, {})
-    columns = []
-    for name in names:
-        reading = readings.get(name, "typed")
-        kind = kinds.get(name) or kind_of(reading, source.storage[name])
-        columns.append(Column(name, kind, source.storage[name], source.knows_types, reading, findings.get(name, NO_FINDINGS)))
+    columns = [column_of(source, name, kinds.get(name), readings.get(name, "typed"), findings.get(name, NO_FINDINGS)) for name in names]
     if kinds and source.n_rows:
         check_kinds(columns, source.path, "in the files before it")
-    codes = [column for column in columns if column.kind == "category"]
-    if codes:
-        parts = source.parts([column.name for column in codes])
-        source.keep_values([column.name for column in codes], ({one.name: one.encoded(part) for one in codes} for part in parts))
+    keep_codes(source, columns)
     return columns
 
 

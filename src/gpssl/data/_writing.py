@@ -22,7 +22,7 @@ from pyarrow.parquet import ParquetWriter
 from .._runtime.atomic import written_beside
 from .._runtime.threads import InOrder, n_blas_threads
 from ._errors import FileError
-from ._typed import canonical
+from ._readings import canonical
 
 Write = Callable[[pd.DataFrame], None]
 
