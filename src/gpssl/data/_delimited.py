@@ -63,8 +63,7 @@ class DelimitedFile(TextColumns):
         super().__init__(text, dict(zip(self.names, map(str, range(len(self.names))), strict=True)))
         self.storage: dict[str, Storage] = dict.fromkeys(self.names, "text")
         self.unusable: dict[str, str] = {}
-        self.index: list[str] = []
-        self.separator, self.knows_types = dialect.separator, False
+        self.separator = dialect.separator
         self.repeated = repeated_names(dialect.names)
         self.left_out = _note_on_bad_rows(bad, text.n_rows, path) if bad else None
         self.notes = [*dialect.notes, *notes, *([self.left_out] if self.left_out else [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import io
 import json
@@ -44,8 +45,7 @@ def open_source(path: Path) -> TableSource:
     if path.is_dir():
         raise FileError(f"{path} is a folder: name a file.")
     if not path.exists():
-        near = _files_like(path)
-        raise FileError(f"There is no file {path}{near}")
+        raise FileError(f"There is no file {path}{_files_like(path)}")
     name = path.name.lower()
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
@@ -80,16 +80,12 @@ class TypedFile:
         self.names, self.unnamed, self.notes = unique_names(schema.names)
         self._places = {name: place for place, name in enumerate(self.names)}
         self._are_unique = self.names == list(schema.names)
-        self.storage: dict[str, Storage] = {}
-        self.unusable: dict[str, str] = {}
-        for name, kind in zip(self.names, schema.types, strict=True):
-            storage = storage_of(kind)
-            if storage is None:
-                self.unusable[name] = f"holds {_in_words(kind)}, neither numbers, text nor dates"
-            else:
-                self.storage[name] = storage
-        index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
-        self.index = [name for name in index if name in self._places]
+        types_of = dict(zip(self.names, schema.types, strict=True))
+        self.storage: dict[str, Storage] = {name: storage for name, kind in types_of.items() if (storage := storage_of(kind))}
+        unusable = {name: kind for name, kind in types_of.items() if name not in self.storage}
+        self.unusable = {name: f"holds {_in_words(kind)}, neither numbers, text nor dates" for name, kind in unusable.items()}
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        self.index = [name for name in index if isinstance(name, str) and name in self._places]
         self.separator, self.knows_types = ";", True
         self.repeated = repeated_names(schema.names)
         self.left_out: str | None = None
@@ -122,7 +118,7 @@ class TypedFile:
             for batch in self._raw_batches(list(names), size):
                 for start in range(0, batch.num_rows, size):
                     part = batch.slice(start, size)
-                    columns = part.columns if self._are_unique else [part.column(self._places[name]) for name in names]
+                    columns = [part.column(name if self._are_unique else self._places[name]) for name in names]
                     yield SourcePart(pa.RecordBatch.from_arrays(columns, names=list(names)), {})
 
     def keep_values(self, names: Iterable[str], parts: Iterable[Mapping[str, Array]]) -> None:  # noqa: ARG002  (of other sources)
@@ -137,16 +133,15 @@ class TypedFile:
             return reader.schema
 
     def _raw_batches(self, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+        """Iterate over rows with these columns, and perhaps more."""
         if self.is_parquet:
             # Threads would decode whole row groups ahead, which may be the whole file.
             with ParquetFile(self.path, pre_buffer=False, buffer_size=2**20) as file:
-                for batch in file.iter_batches(size, columns=names if self._are_unique else None, use_threads=False):
-                    yield batch.select(names) if self._are_unique else batch
-            return
-        with _open_arrow(self.path) as reader:
-            count = getattr(reader, "num_record_batches", None)
-            for batch in reader if count is None else map(reader.get_batch, range(count)):
-                yield batch.select(names) if self._are_unique else batch
+                yield from file.iter_batches(size, columns=names if self._are_unique else None, use_threads=False)
+        else:
+            with _open_arrow(self.path) as reader:
+                count = getattr(reader, "num_record_batches", None)
+                yield from reader if count is None else map(reader.get_batch, range(count))
 
 
 def _open_arrow(path: Path) -> Any:
@@ -154,9 +149,8 @@ def _open_arrow(path: Path) -> Any:
         start = file.read(6)
     if start.startswith(b"FEA1"):
         raise FileError(f"{path} is a Feather file of version 1: write it again with a newer pandas or as Parquet.")
-    if start == b"ARROW1":
-        return pa.ipc.open_file(pa.memory_map(str(path)))
-    return pa.ipc.open_stream(pa.memory_map(str(path)))
+    open_it = pa.ipc.open_file if start == b"ARROW1" else pa.ipc.open_stream
+    return open_it(pa.memory_map(str(path)))
 
 
 def _in_words(kind: Any) -> str:
@@ -195,9 +189,8 @@ class JsonLinesFile(TextColumns):
         super().__init__(text, key_of)
         self.storage: dict[str, Storage] = {name: "text" for name, key in key_of.items() if key not in nested}
         self.unusable = {name: "holds lists or records, neither numbers, text nor dates" for name, key in key_of.items() if key in nested}
-        self.index: list[str] = []
         self.repeated: list[str] = []
-        self.separator, self.knows_types = ";", False
+        self.separator = ";"
 
 
 def _blocks(stream: ByteStream, path: Path) -> Iterator[_Block]:
@@ -210,18 +203,15 @@ def _blocks(stream: ByteStream, path: Path) -> Iterator[_Block]:
 
 def _whole_lines(stream: ByteStream, path: Path) -> Iterator[bytes]:
     """Iterate over blocks that end where a line does."""
-    rest = b""
-    block = stream.read(JSON_BLOCK_BYTES)
     if not stream.head.strip():
         raise FileError(f"{path} is empty.")
-    block = block.removeprefix(b"\xef\xbb\xbf")
-    while block:
-        block = rest + block
-        end = block.rfind(b"\n") + 1
-        rest = block[end:]
-        if block[:end].strip():
-            yield block[:end]
-        block = stream.read(JSON_BLOCK_BYTES)
+    if stream.head.startswith(codecs.BOM_UTF8):
+        stream.read(len(codecs.BOM_UTF8))
+    rest = b""
+    while block := stream.read(JSON_BLOCK_BYTES):
+        lines, end, rest = (rest + block).rpartition(b"\n")
+        if lines.strip():
+            yield lines + end
     if rest.strip():
         yield rest
 
@@ -229,28 +219,20 @@ def _whole_lines(stream: ByteStream, path: Path) -> Iterator[bytes]:
 def _read_fast(text: bytes) -> _Block | None:
     """Read lines by Arrow, which wants every key to have one type; return None where that does not hold."""
     try:
-        table = read_json(
-            io.BytesIO(text), ReadOptions(block_size=len(text) + 1, use_threads=False), ParseOptions(newlines_in_values=False)
-        )
+        at_once = ReadOptions(block_size=len(text) + 1, use_threads=False)
+        table = read_json(io.BytesIO(text), at_once, ParseOptions(newlines_in_values=False))
     except pa.ArrowException:
         return None
-    nested = {field.name for field in table.schema if types.is_nested(field.type)}
     if len(set(table.column_names)) < len(table.column_names):
         return None
-    columns = {name: _as_text(table.column(name).combine_chunks()) for name in table.column_names if name not in nested}
+    nested = {field.name for field in table.schema if types.is_nested(field.type)}
+    columns = {name: table.column(name).combine_chunks().cast(pa.string()) for name in table.column_names if name not in nested}
     return _Block(columns, nested, table.num_rows)
-
-
-def _as_text(column: Any) -> pa.Array:
-    return pa.nulls(len(column), pa.string()) if types.is_null(column.type) else column.cast(pa.string())
 
 
 def _read_slowly(text: bytes, first: int, path: Path) -> _Block:
     """Read line by line: cells of one key may be of several types."""
-    rows: list[dict[str, Any]] = []
-    for number, line in enumerate(text.splitlines(), start=first):
-        if line.strip():
-            rows.append(_object(line, number, path))
+    rows = [_object(line, number, path) for number, line in enumerate(text.splitlines(), start=first) if line.strip()]
     keys = dict.fromkeys(key for row in rows for key in row)
     nested = {key for row in rows for key, value in row.items() if isinstance(value, list | dict)}
     columns = {key: pa.array([_cell(row.get(key)) for row in rows], pa.string()) for key in keys if key not in nested}

@@ -190,6 +190,8 @@ class TextColumns:
         self._text = text
         self._keys = keys
         self.n_rows = text.n_rows
+        self.index: list[str] = []
+        self.knows_types = False
         self.left_out: str | None = None
         self._values: dict[str, ColumnStore] = {}
 
