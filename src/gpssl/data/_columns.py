@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -181,12 +181,10 @@ def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
 def notes_on_reading(columns: list[Column]) -> list[str]:
     """Return what a person should know about how the cells were understood."""
     notes = []
-    for reading, what in (("comma", "decimal commas"), ("grouped", "commas between thousands")):
+    told: dict[Reading, str] = {"comma": "Numbers with decimal commas", "grouped": "Numbers with commas between thousands"}
+    for reading, what in (told | {reading: f"Dates read as {reading}" for reading in DATES[1:]}).items():
         found = [column.name for column in columns if column.reading == reading]
-        notes += [f"Numbers with {what}: {listed(found)}."] if found else []
-    for reading in DATES[1:]:
-        found = [column.name for column in columns if column.reading == reading]
-        notes += [f"Dates read as {reading}: {listed(found)}."] if found else []
+        notes += [f"{what}: {listed(found)}."] if found else []
     infinite = [column for column in columns if column.kind == "number" and column.findings.n_infinite]
     if infinite:
         n_cells = sum(column.findings.n_infinite for column in infinite)
@@ -223,9 +221,8 @@ MAY_BE_A_CLASS = "None"
 """A word for a missing cell, and a class such as no pain: a class where empty cells mark the rows without a label."""
 
 
-@dataclass(frozen=True)
-class MissingLabels:
-    """Words in a target that count as missing, how often each occurs, and what a person should know of that."""
+class MissingLabels(NamedTuple):
+    """Words in a target that count as missing, and what a person should know of that."""
 
     words: tuple[str, ...]
     """All that would count, also where they do not occur; an empty cell is one of them."""
@@ -239,31 +236,20 @@ def missing_labels(column: Column, parts: Iterable[Any]) -> MissingLabels:
     known = (*MISSING_WORDS, *(DASHES if column.reading in NUMBERS else ()))
     counts = Counter[str]()
     for part in parts:
-        counts.update(_counts(column.text(part), known))
+        trimmed = compute.utf8_trim_whitespace(column.text(part)).fill_null("")
+        counts.update({one["values"]: one["counts"] for one in compute.value_counts(trimmed).to_pylist() if one["values"] in known})
     is_class = counts[""] > 0 and counts[MAY_BE_A_CLASS] > 0 and column.reading not in NUMBERS
     words = tuple(word for word in known if word != MAY_BE_A_CLASS or not is_class)
-    notes = _note_on_missing(column.name, {word: counts[word] for word in words if word and counts[word]})
+    cells = {word: f"{count:,} cell{'' if count == 1 else 's'} {word!r}" for word, count in counts.items()}
+    found = [word for word in words if word and counts[word]]
+    notes = []
+    if found:
+        verb = "counts as a row" if sum(counts[word] for word in found) == 1 else "count as rows"
+        notes.append(f"{', '.join(cells[word] for word in found)} of the target {column.name!r} {verb} without a label.")
     if is_class:
-        n_cells, n_empty = _cells(counts[MAY_BE_A_CLASS], MAY_BE_A_CLASS), f"{counts['']:,}"
-        notes.append(f"{n_cells} of the target {column.name!r} count as a class, because {n_empty} other(s) are empty.")
+        reason = f"because {counts['']:,} other(s) are empty"
+        notes.append(f"{cells[MAY_BE_A_CLASS]} of the target {column.name!r} count as a class, {reason}.")
     return MissingLabels(words, notes)
-
-
-def _counts(text: Any, words: tuple[str, ...]) -> dict[str, int]:
-    """Return how often each word occurs."""
-    trimmed = compute.utf8_trim_whitespace(text).fill_null("")
-    return {one["values"]: one["counts"] for one in compute.value_counts(trimmed).to_pylist() if one["values"] in words}
-
-
-def _note_on_missing(name: str, counts: dict[str, int]) -> list[str]:
-    if not counts:
-        return []
-    verb = "counts as a row" if sum(counts.values()) == 1 else "count as rows"
-    return [f"{', '.join(_cells(count, word) for word, count in counts.items())} of the target {name!r} {verb} without a label."]
-
-
-def _cells(count: int, word: str) -> str:
-    return f"{count:,} cell{'' if count == 1 else 's'} {word!r}"
 
 
 @dataclass(frozen=True)
@@ -285,15 +271,18 @@ class TablePart:
     def _index(self) -> pd.RangeIndex:
         return pd.RangeIndex(self.first, self.first + len(self))
 
+    @property
+    def _used_columns(self) -> list[Column]:
+        named = {column.name: column for column in self.columns}
+        return [named[name] for name in self.used]
+
     def rows(self) -> pd.DataFrame:
         """Return the columns to learn from: numbers and booleans as float64, dates as datetime64, categories as text. [n, D used]"""
-        named = {column.name: column for column in self.columns}
-        return pd.DataFrame({name: named[name].values(self.source) for name in self.used}, index=self._index)
+        return pd.DataFrame({column.name: column.values(self.source) for column in self._used_columns}, index=self._index)
 
     def encoded(self) -> NDArray[np.float64]:
         """Return the columns to learn from as numbers with NaN for gaps, as `encode_table` has them. [n, D used]"""
-        named = {column.name: column for column in self.columns}
-        return _beside_each_other(self.source, [named[name] for name in self.used])
+        return _beside_each_other(self.source, self._used_columns)
 
     def cells(self, *, typed: bool) -> pd.DataFrame:
         """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""

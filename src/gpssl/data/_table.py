@@ -132,7 +132,7 @@ class FileTable:
             self._choose(keep)
         else:
             self.used = [fact.name for fact in wanted]
-            check_kinds([self.column(name) for name in self.used], self._title)
+            check_kinds(self._columns_named(self.used), self._title)
         self.notes = [*source.notes, *notes_on_reading(list(self._columns.values()))]
 
     def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
@@ -172,37 +172,35 @@ class FileTable:
 
     def column(self, name: str) -> Column:
         """Return one column, by its name."""
-        self._settle([name])
-        return self._columns[name]
+        return self._columns_named([name])[0]
 
-    def _settle(self, names: Sequence[str]) -> None:
-        """Find out what columns hold that were not asked for at first."""
+    def _columns_named(self, names: Sequence[str]) -> list[Column]:
+        """Return these columns; find out what they hold where they were not asked for at first."""
         new = [name for name in names if name not in self._columns]
         for name in new:
             if name not in self._source.storage:
                 raise no_such_column(name, self._source.names, self._title)
-        if not new:
-            return
-        readings, findings = settle_readings(self._source, dict.fromkeys(new))
+        readings, findings = settle_readings(self._source, dict.fromkeys(new)) if new else ({}, {})
         for name in new:
             self._columns[name] = column_of(self._source, name, None, readings[name], findings[name])
+        return [self._columns[name] for name in names]
 
     @property
     def facts(self) -> list[ColumnFacts]:
         """What is known of the columns to learn from."""
-        return [self.column(name).facts for name in self.used]
+        return [column.facts for column in self._columns_named(self.used)]
 
     @property
     def fits_in_memory(self) -> bool:
         """Whether the data frame of all rows is small, together with all cells of the file as the person had them."""
-        a_row = sum(CELL_BYTES[self.column(name).kind] for name in self.used) + 8 * len(self.names)
+        a_row = sum(CELL_BYTES[column.kind] for column in self._columns_named(self.used)) + 8 * len(self.names)
         numbers = self.n_rows * a_row
         return numbers <= MEMORY_BYTES and numbers + self._source.text_bytes <= MEMORY_BYTES
 
     @property
     def likely_target_kind(self) -> TargetKind:
         """Numbers with fractions, or many different whole ones, are a number; all else are classes."""
-        column = self.column(self._target())
+        column = self._target_column
         if column.kind != "number":
             return "class"
         n_distinct, n_values = column.findings.n_distinct, column.findings.n_values
@@ -213,12 +211,12 @@ class FileTable:
 
     def frame(self, extra: Sequence[str] = ()) -> pd.DataFrame:
         """Return all rows, with further columns. Numbers and booleans are float64, dates datetime64, categories text."""
-        return pd.concat([self._empty(extra), *self.frames(extra)], ignore_index=True) if self.n_rows else self._empty(extra)
+        empty = header_of_columns(self._used_and(extra))
+        return pd.concat([empty, *self.frames(extra)], ignore_index=True) if self.n_rows else empty
 
     def frames(self, extra: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         """Yield the same, part by part; the index counts the rows of the file."""
-        columns = self._columns_of(extra)
-        first = 0
+        columns, first = self._used_and(extra), 0
 
         def convert(part: SourcePart) -> dict[str, NDArray[Any]]:
             return {column.name: column.values(part) for column in columns}
@@ -231,16 +229,14 @@ class FileTable:
 
     def parts(self) -> Iterator[TablePart]:
         """Iterate over all rows: the columns to learn from, and all columns as the person had them."""
-        names, first = self.names, 0
-        self._settle(names)
-        columns = [self.column(name) for name in names]
-        for part in self._source.parts(names):
+        columns, first = self._columns_named(self.names), 0
+        for part in self._source.parts(self.names):
             yield TablePart(part, columns, self.used, first)
             first += part.cells.num_rows
 
     def rows(self) -> EncodedRows:
         """Return the columns to learn from as encoded numbers, for a fit that reads part by part."""
-        columns = [self.column(name) for name in self.used]
+        columns = self._columns_named(self.used)
         keep_codes(self._source, [column for column in columns if column.name not in self._with_codes])
         self._with_codes.update(self.used)
         return EncodedRows(self._source, columns, self.n_rows)
@@ -251,7 +247,7 @@ class FileTable:
             return self.frame()
         last = np.partition(_row_hashes(0, self.n_rows, seed), n_rows - 1)[n_rows - 1]
         parts = [part[_row_hashes(part.index[0], len(part), seed) <= last] for part in self.frames()]
-        return pd.concat([self._empty(()), *parts])
+        return pd.concat([header_of_columns(self._used_and(())), *parts])
 
     def target(self) -> NDArray[Any]:
         """Return the target of each row: numbers with NaN, or classes as text with None, where it is missing."""
@@ -259,14 +255,14 @@ class FileTable:
 
     @cached_property
     def _target_values(self) -> NDArray[Any]:
-        column = self.column(self._target())
+        column = self._target_column
         if self.target_kind == "number":
             return np.concatenate([column.values(part) for part in self._source.parts([column.name])]).astype(np.float64)
         return np.concatenate([column.labels(part, self._missing_labels.words) for part in self._cells_of(column)]).astype(object)
 
     @cached_property
     def _missing_labels(self) -> MissingLabels:
-        column = self.column(self._target())
+        column = self._target_column
         is_complete = column.findings.n_values == column.findings.n_rows
         return missing_labels(column, () if is_complete else self._cells_of(column))
 
@@ -279,18 +275,14 @@ class FileTable:
         """Return one column as it stands in the file, part by part."""
         return (part.cells.column(0) for part in self._source.parts([column.name]))
 
-    def _target(self) -> str:
+    @property
+    def _target_column(self) -> Column:
         if self.target_name is None:
             raise ValueError("This table was opened without a target.")
-        return self.target_name
+        return self.column(self.target_name)
 
-    def _columns_of(self, extra: Sequence[str]) -> list[Column]:
-        names = list(dict.fromkeys([*self.used, *extra]))
-        self._settle(names)
-        return [self.column(name) for name in names]
-
-    def _empty(self, extra: Sequence[str]) -> pd.DataFrame:
-        return header_of_columns(self._columns_of(extra))
+    def _used_and(self, extra: Sequence[str]) -> list[Column]:
+        return self._columns_named(list(dict.fromkeys([*self.used, *extra])))
 
 
 def _row_hashes(first: int, n_rows: int, seed: int) -> NDArray[np.uint64]:
@@ -307,11 +299,9 @@ def _check_names(
     target: str | None,
     columns: Sequence[ColumnFacts] | None,
 ) -> None:
-    for name in (*keep, *ignore):
+    for name in (*keep, *ignore, *([] if target is None else [target])):
         if name not in source.names:
             raise no_such_column(name, source.names, title)
-    if target is not None and target not in source.names:
-        raise no_such_column(target, source.names, title)
     if target is not None and target in source.unusable:
         raise FileError(f"The target {target!r} of {title} {source.unusable[target]}.")
     missing = [fact.name for fact in columns or () if fact.name not in source.storage]
