@@ -61,6 +61,8 @@ SHAPES = (
 )
 SHAPE = {name: place for place, name in enumerate(SHAPES)}
 
+NO_TEXT = pa.scalar(None, pa.string())
+"""The null of strings."""
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 """How many of each make a second."""
 
@@ -89,11 +91,12 @@ def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING_WORDS) 
     encoded = [column.dictionary_encode() for column in columns]
     trimmed = compute.utf8_trim_whitespace(concatenated([one.dictionary for one in encoded]))
     missing = compute.is_in(trimmed, pa.array(words))
-    distinct = compute.if_else(missing, pa.scalar(None, pa.string()), trimmed)
+    distinct = compute.if_else(missing, NO_TEXT, trimmed)
     gone = _mask(missing)
     cells, start = [], 0
     for one in encoded:
-        places, end = _places(one.indices), start + len(one.dictionary)
+        end = start + len(one.dictionary)
+        places = one.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
         if gone[start:end].any():
             places = np.where(np.append(gone[start:end], True)[places], np.int32(-1), places)
         cells.append(Cells(distinct.slice(start, end - start), places))
@@ -104,10 +107,6 @@ def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING_WORDS) 
 def concatenated(columns: Sequence[Any]) -> pa.Array:
     """Return one array of all strings."""
     return pa.concat_arrays([column.cast(pa.string()) for column in columns]) if len(columns) != 1 else columns[0]
-
-
-def _places(indices: Any) -> NDArray[np.int32]:
-    return indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
 
 
 def fast_numbers(column: Any) -> pa.Array | None:
@@ -130,7 +129,7 @@ def _cast_to_numbers(column: Any) -> pa.Array | None:
 
 def without_missing_words(column: Any) -> pa.Array:
     """Return strings with null in the place of words that count as missing."""
-    return compute.if_else(compute.is_in(column, pa.array(MISSING_WORDS)), pa.scalar(None, pa.string()), column)
+    return compute.if_else(compute.is_in(column, pa.array(MISSING_WORDS)), NO_TEXT, column)
 
 
 def values_of(column: Any, reading: Reading) -> Array:
@@ -159,7 +158,8 @@ def read_cells(cells: pa.Array, reading: Reading) -> Array:
         known = np.where(_mask(compute.is_in(lower, pa.array((*FALSE, "0")))), 0.0, np.nan)
         return np.where(_mask(compute.is_in(lower, pa.array((*TRUE, "1")))), 1.0, known)
     if reading in NUMBERS:
-        return _read_numbers(cells, reading)
+        fits, pointed = _with_points(cells, reading)
+        return as_floats(compute.if_else(fits, pointed, NO_TEXT).cast(pa.float64()))
     return _read_dates(cells, _DATES[reading])
 
 
@@ -197,18 +197,14 @@ def fitting_shapes(reading: Reading) -> list[int]:
     return split if reading == "comma" else [SHAPE["unsplit number"], *split]
 
 
-def _read_numbers(cells: pa.Array, reading: Reading) -> Array:
-    fits, plain = _with_points(cells, reading)
-    return as_floats(compute.if_else(fits, plain, pa.scalar(None, pa.string())).cast(pa.float64()))
-
-
 def with_points(column: Any, reading: Reading) -> pa.Array:
     """Return text with the same digits, where cells that the reading fits have decimal points; all others as they were."""
-    fits, plain = _with_points(compute.utf8_trim_whitespace(column), reading)
-    return compute.if_else(fits, plain, column)
+    fits, pointed = _with_points(compute.utf8_trim_whitespace(column), reading)
+    return compute.if_else(fits, pointed, column)
 
 
 def _with_points(cells: pa.Array, reading: Reading) -> tuple[pa.Array, pa.Array]:
+    """Return which cells the reading of numbers fits, and their text with decimal points."""
     fits = compute.match_substring_regex(cells, "|".join(_SHAPES[name] for name in _FITTING[reading]))
     if reading == "comma":  # a point that does not stand before three digits is a decimal point also here
         return fits, compute.replace_substring(compute.replace_substring(cells, ".", ""), ",", ".")
@@ -232,7 +228,7 @@ def _field(field: pa.Array, fits: NDArray[np.bool_]) -> Array:
     """Return year, month or another field of dates as numbers; 0 where it is not given, 1 where there is no date."""
     text = compute.replace_substring(field, ",", ".")
     given = compute.and_(compute.not_equal(text, ""), pa.array(fits))
-    values = as_floats(compute.if_else(given, text, pa.scalar(None, pa.string())).cast(pa.float64()))
+    values = as_floats(compute.if_else(given, text, NO_TEXT).cast(pa.float64()))
     return np.where(np.isnan(values), np.where(fits, 0.0, 1.0), values)
 
 

@@ -89,7 +89,8 @@ class TableFiles(Rows):
         sample_weight: Array | None = None,
     ) -> None:
         super().__init__(sample_weight)
-        self.files = _find_files(path)
+        paths = list(path) if isinstance(path, list | tuple) else [path]
+        self.files = [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
         if columns is not None:
             _check_choice(columns)
         self._sources: list[TableSource] = [open_source(file) for file in self.files]
@@ -182,13 +183,8 @@ def _names_of(source: TableSource, chosen: list[str] | None) -> list[str]:
     return names
 
 
-def _find_files(path: Any) -> list[Path]:
-    """Return the files that are meant."""
-    paths = list(path) if isinstance(path, list | tuple) else [path]
-    return [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
-
-
 def _expand(path: str) -> list[Path]:
+    """Return the file, those of a folder, or those that a pattern matches."""
     if os.path.isdir(path):
         files = [file for file in Path(path).iterdir() if is_file_name(file.name) and file.is_file() and file.name[0] not in "._"]
         if not files:
