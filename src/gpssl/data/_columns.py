@@ -72,7 +72,7 @@ class Column:
             return part.values[self.name]
         column = part.cells.column(self.name)
         if self.kind != "category":
-            return values_of(canonical(column) if self.reading == "typed" else plain(column), self.reading)
+            return values_of(column, self.reading)
         cells = cells_of(self.text(column))
         return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
 

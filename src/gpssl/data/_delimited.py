@@ -21,7 +21,7 @@ from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
 from ._errors import FileError, as_sentence, listed
 from ._frames import MISSING_WORDS
-from ._source import ColumnStore, Storage, TextColumns, file_identity, repeated_names, unique_names
+from ._source import ColumnStore, Storage, TextColumns, file_identity, unique_names
 
 HEAD_BYTES = 2**20
 HEAD_ROWS = 200
@@ -59,12 +59,11 @@ class DelimitedFile(TextColumns):
         with as_sentence(path):
             self.identity = file_identity(path)
             dialect, text, bad = self._read()
-        self.names, self.unnamed, notes = unique_names(dialect.names)
+        self.names, self.unnamed, self.repeated, notes = unique_names(dialect.names)
         super().__init__(text, dict(zip(self.names, map(str, range(len(self.names))), strict=True)))
         self.storage: dict[str, Storage] = dict.fromkeys(self.names, "text")
         self.unusable: dict[str, str] = {}
         self.separator = dialect.separator
-        self.repeated = repeated_names(dialect.names)
         self.left_out = _note_on_bad_rows(bad, text.n_rows, path) if bad else None
         self.notes = [*dialect.notes, *notes, *([self.left_out] if self.left_out else [])]
 

@@ -20,7 +20,7 @@ from pyarrow.parquet import ParquetFile
 from ._delimited import ByteStream, DelimitedFile
 from ._errors import FileError, as_sentence
 from ._readings import canonical, storage_of
-from ._source import Array, ColumnStore, SourcePart, Storage, TableSource, TextColumns, file_identity, repeated_names, unique_names
+from ._source import Array, ColumnStore, SourcePart, Storage, TableSource, TextColumns, file_identity, unique_names
 
 COMPRESSED = (".gz", ".bz2", ".zst", ".zstd")
 TEXT, JSON = (".csv", ".tsv", ".txt", ".tab", ".dat"), (".jsonl", ".ndjson")
@@ -77,7 +77,7 @@ class TypedFile:
         self.path, self.is_parquet = path, is_parquet
         with as_sentence(path):
             schema = self.schema = self._schema()
-        self.names, self.unnamed, self.notes = unique_names(schema.names)
+        self.names, self.unnamed, self.repeated, self.notes = unique_names(schema.names)
         self._places = {name: place for place, name in enumerate(self.names)}
         self._are_unique = self.names == list(schema.names)
         types_of = dict(zip(self.names, schema.types, strict=True))
@@ -87,7 +87,6 @@ class TypedFile:
         index = (schema.pandas_metadata or {}).get("index_columns", [])
         self.index = [name for name in index if isinstance(name, str) and name in self._places]
         self.separator, self.knows_types = ";", True
-        self.repeated = repeated_names(schema.names)
         self.left_out: str | None = None
 
     @property
@@ -184,12 +183,11 @@ class JsonLinesFile(TextColumns):
             self.text_bytes = stream.n_bytes
         if not keys:
             raise FileError(f"{path} has no JSON objects: it needs one in each line.")
-        self.names, self.unnamed, self.notes = unique_names(list(keys))
+        self.names, self.unnamed, self.repeated, self.notes = unique_names(list(keys))
         key_of = dict(zip(self.names, keys, strict=True))
         super().__init__(text, key_of)
         self.storage: dict[str, Storage] = {name: "text" for name, key in key_of.items() if key not in nested}
         self.unusable = {name: "holds lists or records, neither numbers, text nor dates" for name, key in key_of.items() if key in nested}
-        self.repeated: list[str] = []
         self.separator = ";"
 
 

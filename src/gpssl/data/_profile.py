@@ -22,7 +22,6 @@ from ._readings import (
     Cells,
     Reading,
     as_floats,
-    canonical,
     cells_of_each,
     concatenated,
     fast_numbers,
@@ -165,7 +164,7 @@ def _profiled(columns: Sequence[Any], ways: Sequence[Reading]) -> list[Profiled]
 def _of_easy_column(column: Any, reading: Reading) -> Profiled | None:
     """Look through values of a known type, and text that holds numbers with points only; return None for other text."""
     if reading == "typed":
-        values = typed_values(canonical(column))
+        values = typed_values(column)
         return Profiled(_of_values(values, _no_shapes(), len(column), int(np.isnan(values).sum())), None)
     numbers = fast_numbers(plain(column)) if reading == "point" else None
     if numbers is None:
@@ -184,7 +183,7 @@ def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Profi
     n_rows, n_missing, n_of_shapes = len(cells.places), int((cells.places < 0).sum()), _count(cells, shapes)
     if reading != "text":
         values = read_cells(cells.distinct, reading)
-        return Profiled(_of_values(values, n_of_shapes, n_rows, n_missing, odd, counts), spread_values(cells, reading, values))
+        return Profiled(_of_values(values, n_of_shapes, n_rows, n_missing, odd, counts), spread_values(values, cells))
     known = cells.distinct.to_numpy(zero_copy_only=False)[present]
     levels = frozenset(known.tolist())
     sketch = smallest_distinct(pd.util.hash_array(known, categorize=False), SKETCH_SIZE)
@@ -250,7 +249,9 @@ def settle_readings(
     A pass has to assume a reading for each column to find its smallest value and the like. The first rows tell which one, nearly always
     rightly; where the whole file tells another, these columns are read again.
     """
-    readings = _first_guess(source, kinds)
+    text = [name for name in kinds if source.storage[name] == "text"]
+    guess = _decide_all(source, _first_shapes(source, text), kinds)
+    readings = {name: guess.get(name, _without_looking(source, name, kinds[name]) or "point") for name in kinds}
     findings: dict[str, Findings] = {}
     shapes: dict[str, Shapes] = {}
     todo = readings
@@ -266,12 +267,6 @@ def settle_readings(
         if not todo:
             break
     return readings, findings
-
-
-def _first_guess(source: TableSource, kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
-    text = [name for name in kinds if source.storage[name] == "text"]
-    guess = _decide_all(source, _first_shapes(source, text), kinds)
-    return {name: guess.get(name, _without_looking(source, name, kinds[name]) or "point") for name in kinds}
 
 
 def _decide_all(source: TableSource, shapes: Mapping[str, Shapes], kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:

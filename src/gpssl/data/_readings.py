@@ -136,13 +136,16 @@ def values_of(column: Any, reading: Reading) -> Array:
     """Return numbers, 1 and 0 for true and false, seconds since 1970 for dates; NaN for what is missing or cannot be read so."""
     if reading == "typed":
         return typed_values(column)
+    column = plain(column)
     numbers = fast_numbers(column) if reading == "point" else None
-    return spread_values(cells_of(column), reading) if numbers is None else finite_or_nan(as_floats(numbers))
+    if numbers is not None:
+        return finite_or_nan(as_floats(numbers))
+    cells = cells_of(column)
+    return spread_values(read_cells(cells.distinct, reading), cells)
 
 
-def spread_values(cells: Cells, reading: Reading, known: Array | None = None) -> Array:
-    """Return the value of each row, from the values of the different cells, which may be known already."""
-    values = read_cells(cells.distinct, reading) if known is None else known
+def spread_values(values: Array, cells: Cells) -> Array:
+    """Return the value of each row, from the values of the different cells."""
     return finite_or_nan(np.append(values, np.nan)[cells.places])
 
 
@@ -283,6 +286,7 @@ def canonical(column: pa.Array) -> pa.Array:
 
 def typed_values(column: Any) -> Array:
     """Return numbers, or seconds since 1970."""
+    column = canonical(column)
     if types.is_timestamp(column.type):
         return as_floats(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / 1e6
     return as_floats(column)

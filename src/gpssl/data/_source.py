@@ -92,13 +92,8 @@ def file_identity(path: Path) -> str:
     return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
 
 
-def repeated_names(raw: Sequence[str]) -> list[str]:
-    """Return the names that several columns have."""
-    return [name for name, count in Counter(raw).items() if name and count > 1]
-
-
-def unique_names(raw: Sequence[str]) -> tuple[list[str], set[str], list[str]]:
-    """Return names for all columns, those that were made up, and a note where some had none or the same."""
+def unique_names(raw: Sequence[str]) -> tuple[list[str], set[str], list[str], list[str]]:
+    """Return names for all columns, those that were made up, those that several columns had, and a note where some had none or the same."""
     names: list[str] = []
     unnamed, renamed = set(), []
     taken = set(raw)
@@ -119,7 +114,7 @@ def unique_names(raw: Sequence[str]) -> tuple[list[str], set[str], list[str]]:
         names.append(name)
     notes = [f"Columns without a name were called {listed(sorted(unnamed))}."] if unnamed else []
     notes += [f"Columns that share a name with another were renamed: {listed(renamed)}."] if renamed else []
-    return names, unnamed, notes
+    return names, unnamed, [name for name, count in Counter(raw).items() if name and count > 1], notes
 
 
 class ColumnStore:

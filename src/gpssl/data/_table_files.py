@@ -133,7 +133,9 @@ class TableFiles(Rows):
         names = [_names_of(source, chosen) for source in self._sources]
         for file, others in zip(self.files, names, strict=True):
             if others != names[0]:
-                raise ValueError(f"{file} has other columns than {self.files[0]}: {_difference(others, names[0])}.")
+                different = [f"{one!r} instead of {other!r}" for one, other in zip(others, names[0], strict=False) if one != other]
+                what = different[0] if different else f"{len(others)} instead of {len(names[0])}"
+                raise ValueError(f"{file} has other columns than {self.files[0]}: {what}.")
         return names[0]
 
     def _columns_of_each(self) -> list[list[Column]]:
@@ -224,8 +226,3 @@ def _check_choice(columns: Sequence[str]) -> None:
     repeated = [name for name, count in Counter(columns).items() if count > 1]
     if repeated:
         raise ValueError(f"columns has {repeated[0]!r} more than once.")
-
-
-def _difference(names: Sequence[str], others: Sequence[str]) -> str:
-    different = [f"{one!r} instead of {other!r}" for one, other in zip(names, others, strict=False) if one != other]
-    return different[0] if different else f"{len(names)} instead of {len(others)}"

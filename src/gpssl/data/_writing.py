@@ -84,14 +84,13 @@ def _csv(path: Path, first: pd.DataFrame, separator: str = ",") -> Iterator[Writ
         file.write((separator.join(names.to_pylist()) + "\n").encode())
         to_lines, n_threads = partial(_lines, separator=separator), n_blas_threads()
         with InOrder(to_lines, file.write, n_threads=n_threads, max_waiting=2 * n_threads) as lines:
-            yield partial(_add_lines, lines)
 
+            def write(frame: pd.DataFrame) -> None:  # threads make lines of these rows, while the caller makes the next
+                table = _arrow_table(frame)
+                for start in range(0, len(frame), LINES_AT_A_TIME):
+                    lines.add(table.slice(start, LINES_AT_A_TIME))
 
-def _add_lines(lines: InOrder[pa.Table, memoryview], frame: pd.DataFrame) -> None:
-    """Hand the rows to the threads that write lines, while the caller makes the next rows."""
-    table = _arrow_table(frame)
-    for start in range(0, len(frame), LINES_AT_A_TIME):
-        lines.add(table.slice(start, LINES_AT_A_TIME))
+            yield write
 
 
 def _lines(table: pa.Table, separator: str) -> memoryview:
