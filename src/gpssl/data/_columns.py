@@ -196,12 +196,12 @@ def notes_on_reading(columns: list[Column]) -> list[str]:
 
 
 def _notes_on_odd_cells(columns: list[Column]) -> list[str]:
+    plural = {"number": "numbers", "date": "dates", "boolean": "true or false"}
     odd = [column for column in columns if n_odd_cells(column)]
     notes = []
     for column in odd[:10]:
         example = f", such as {column.findings.odd[:40]!r}" if column.findings.odd is not None else ""
-        many, plural = n_odd_cells(column), {"number": "numbers", "date": "dates", "boolean": "true or false"}[column.kind]
-        notes.append(f"{many:,} cell(s) of {column.name!r} are no {plural} and count as missing{example}.")
+        notes.append(f"{n_odd_cells(column):,} cell(s) of {column.name!r} are no {plural[column.kind]} and count as missing{example}.")
     if len(odd) > 10:
         notes.append(f"{len(odd) - 10:,} more columns have such cells.")
     return notes

@@ -88,9 +88,8 @@ def header_of(X: Any) -> Any:
 def encode_column(column: Any) -> Array:
     """Return one column as numbers; its name does not matter. [n]"""
     if type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype":  # pandas
-        codes = np.asarray(column.cat.codes)
         levels = np.array([encode_cell(level) for level in column.cat.categories] + [np.nan])
-        return levels[codes]  # −1, for a missing cell, is the last
+        return levels[np.asarray(column.cat.codes)]  # −1, for a missing cell, is the last
     values = _as_array(column)
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)

@@ -77,7 +77,6 @@ def open_table(
     """
     source = open_source(Path(path))
     named = [one for one in ignore if isinstance(one, str)]
-    _check_names(source, title or source.path, keep, named, target, columns)
     patterns = [one for one in ignore if isinstance(one, re.Pattern)]
     matched = [name for name in source.names if name != target and any(pattern.fullmatch(name) for pattern in patterns)]
     table = FileTable(source, title or source.path, keep=keep, ignore=[*named, *matched], target=target, wanted=columns)
@@ -121,6 +120,7 @@ class FileTable:
         self.target_name = target
         self.target_kind: TargetKind | None = None
         self.dropped: dict[str, str] = dict(source.unusable)
+        self._check_names([*keep, *ignore], [] if wanted is None else [fact.name for fact in wanted])
         kinds: dict[str, ColumnKind | None] = {fact.name: fact.kind for fact in wanted or ()}
         if wanted is None:
             kinds = dict.fromkeys(name for name in source.names if name in source.storage and name not in ignore)
@@ -134,6 +134,18 @@ class FileTable:
             self.used = [fact.name for fact in wanted]
             check_kinds(self._columns_named(self.used), self._title)
         self.notes = [*source.notes, *notes_on_reading(list(self._columns.values()))]
+
+    def _check_names(self, asked_for: Sequence[str], trained_on: Sequence[str]) -> None:
+        """Raise FileError for a column that is not there, and for a target that cannot be predicted."""
+        source, target = self._source, self.target_name
+        for name in (*asked_for, *([] if target is None else [target])):
+            if name not in source.names:
+                raise no_such_column(name, source.names, self._title)
+        if target is not None and target in source.unusable:
+            raise FileError(f"The target {target!r} of {self._title} {source.unusable[target]}.")
+        missing = [name for name in trained_on if name not in source.storage]
+        if missing:
+            raise FileError(f"{beginning(self._title)} lacks {len(missing):,} column(s) that the model was trained on: {listed(missing)}.")
 
     def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
         """Find out what the columns hold, from all their cells."""
@@ -289,21 +301,3 @@ def _row_hashes(first: int, n_rows: int, seed: int) -> NDArray[np.uint64]:
     """Return a random number for each row, from its place in the file alone."""
     start = mixed_bits(np.array([seed], dtype=np.uint64))
     return mixed_bits(mixed_bits(np.arange(first, first + n_rows, dtype=np.uint64) + np.uint64(1)) ^ start)
-
-
-def _check_names(
-    source: TableSource,
-    title: str | Path,
-    keep: Sequence[str],
-    ignore: Sequence[str],
-    target: str | None,
-    columns: Sequence[ColumnFacts] | None,
-) -> None:
-    for name in (*keep, *ignore, *([] if target is None else [target])):
-        if name not in source.names:
-            raise no_such_column(name, source.names, title)
-    if target is not None and target in source.unusable:
-        raise FileError(f"The target {target!r} of {title} {source.unusable[target]}.")
-    missing = [fact.name for fact in columns or () if fact.name not in source.storage]
-    if missing:
-        raise FileError(f"{beginning(title)} lacks {len(missing):,} column(s) that the model was trained on: {listed(missing)}.")

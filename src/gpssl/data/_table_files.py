@@ -89,7 +89,7 @@ class TableFiles(Rows):
         sample_weight: Array | None = None,
     ) -> None:
         super().__init__(sample_weight)
-        paths = list(path) if isinstance(path, list | tuple) else [path]
+        paths: list[Any] = list(path) if isinstance(path, list | tuple) else [path]
         self.files = [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
         if columns is not None:
             _check_choice(columns)
