@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -167,11 +168,8 @@ def _summarize_chunk(
 
 def _combine_all(combine: Callable[[Summary, Summary], Summary], summaries: list[Summary | None]) -> Summary | None:
     """Combine summaries in order, without those of empty chunks."""
-    total: Summary | None = None
-    for summary in summaries:
-        if summary is not None:
-            total = summary if total is None else combine(total, summary)
-    return total
+    known = [summary for summary in summaries if summary is not None]
+    return functools.reduce(combine, known) if known else None
 
 
 def _evaluate(

@@ -240,11 +240,9 @@ def _kind_of_column(column: Any) -> ColumnKind:
     if values.dtype.kind in "bMm":
         return "boolean" if values.dtype.kind == "b" else "date"
     types = set(map(type, _known_cells(values)))
-    if types and all(issubclass(one, bool | np.bool_) for one in types):
-        return "boolean"
-    if types and all(issubclass(one, Real) for one in types):
-        return "number"
-    return "date" if types and all(issubclass(one, date) for one in types) else "category"
+    kinds: dict[ColumnKind, Any] = {"boolean": bool | np.bool_, "number": Real, "date": date}
+    fitting = [kind for kind, of_kind in kinds.items() if types and all(issubclass(one, of_kind) for one in types)]
+    return fitting[0] if fitting else "category"
 
 
 def _counts_of_levels(column: Any) -> Counter[str]:

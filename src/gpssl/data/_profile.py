@@ -288,9 +288,12 @@ def _without_looking(source: TableSource, name: str, kind: ColumnKind | None) ->
 
 def _decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas: bool) -> Reading:
     """Return the reading of a column of text with cells of such shapes, in a file that has decimal commas elsewhere, or not."""
-    number, date = _number_reading(shapes, separator, has_commas), _date_reading(shapes)
+    number = _number_reading(shapes, separator, has_commas)
+    n_dates = {reading: _n_dates(shapes, reading) for reading in DATES}
+    date = max(DATES, key=lambda reading: n_dates[reading])
     if kind is not None:
-        return {"number": number, "boolean": "boolean", "date": date or "month/day/year", "category": "text"}[kind]
+        dates: Reading = date if n_dates[date] else "month/day/year"
+        return {"number": number, "boolean": "boolean", "date": dates, "category": "text"}[kind]
     n_known = _n_of_known(shapes)
     if n_known == 0:
         return number
@@ -300,7 +303,7 @@ def _decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas:
         return "comma"  # so that the cells are told apart
     if shapes[fitting_shapes(number)].sum() >= ENOUGH * n_known:
         return number
-    return date if date and not _is_ambiguous(shapes) and _n_dates(shapes, date) >= ENOUGH * n_known else "text"
+    return date if not _is_ambiguous(shapes) and n_dates[date] >= ENOUGH * n_known else "text"
 
 
 def _n_of_known(shapes: Shapes) -> int:
@@ -329,11 +332,6 @@ def _number_reading(shapes: Shapes, separator: str, has_commas: bool) -> Reading
     if either:
         return "grouped" if point or (separator == "," and not has_commas) else "comma"
     return "comma" if has_commas and not point and (thousands or unsplit) else "point"
-
-
-def _date_reading(shapes: Shapes) -> Reading | None:
-    best = max(DATES, key=lambda reading: _n_dates(shapes, reading))
-    return best if _n_dates(shapes, best) else None
 
 
 def _n_dates(shapes: Shapes, reading: Reading) -> int:

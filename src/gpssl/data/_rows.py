@@ -272,8 +272,12 @@ class SliceableRows(Rows):
         filename = getattr(self.X, "filename", None) if isinstance(self.X, np.memmap) else None
         if not filename:
             return None
+        whole = self.X
+        while isinstance(whole.base, np.memmap):
+            whole = whole.base
+        position = int(whole.offset + self.X.__array_interface__["data"][0] - whole.__array_interface__["data"][0])
         state = os.stat(filename)
-        layout = f"{self.X.dtype} {self.X.shape} {self.X.strides} {_position(self.X)} {MIN_PARTS} {MIN_ROWS}"
+        layout = f"{self.X.dtype} {self.X.shape} {self.X.strides} {position} {MIN_PARTS} {MIN_ROWS}"
         return f"{os.path.abspath(filename)} {state.st_size} {state.st_mtime_ns} {layout}"
 
     def parts(self) -> Iterator[Part]:
@@ -291,14 +295,6 @@ class SliceableRows(Rows):
     def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
         """Apply `function` as for all rows, but at once to all rows in memory."""
         return function(self.X) if self.come_at_once else super().map(function, shape)
-
-
-def _position(X: Any) -> int:
-    """Return where in its file a mapped array, or a slice of one, begins."""
-    whole = X
-    while isinstance(whole.base, np.memmap):
-        whole = whole.base
-    return int(whole.offset + X.__array_interface__["data"][0] - whole.__array_interface__["data"][0])
 
 
 def _release_pages(X: Any) -> None:
