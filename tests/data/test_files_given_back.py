@@ -38,7 +38,7 @@ def many_types(n_rows: int = 60) -> pa.Table:
 @pytest.mark.parametrize("source", ["parquet", "arrow"])
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "jsonl", "csv"])
 def test_values_of_typed_files_are_given_back(tmp_path: Path, source: str, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpssl.data._typed.PART_ROWS", (7, 7))
+    monkeypatch.setattr("gpssl.data._formats.PART_ROWS", (7, 7))
     given = many_types()
     write_typed(given, tmp_path / f"table.{source}")
     table, out = open_table(tmp_path / f"table.{source}"), tmp_path / f"out.{ending}"

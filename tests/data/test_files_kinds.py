@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from gpssl.data import FileError, FileTable, open_table, write_table
-from gpssl.data._column_facts import ColumnFacts
+from gpssl.data._frames import ColumnFacts
 from gpssl.data._writing import is_typed
 from people import json_lines
 

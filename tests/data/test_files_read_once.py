@@ -72,9 +72,9 @@ def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
 def test_columns_in_a_temporary_file_are_those_in_memory(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     monkeypatch.setattr("gpssl.data._delimited.BLOCK_BYTES", (8192, 8192))
-    monkeypatch.setattr("gpssl.data._json_lines.BLOCK_BYTES", 8192)
+    monkeypatch.setattr("gpssl.data._formats.JSON_BLOCK_BYTES", 8192)
     for limit in (2**28, 50_000, 0):
-        monkeypatch.setattr("gpssl.data._store.STORE_BYTES", limit)
+        monkeypatch.setattr("gpssl.data._source.STORE_BYTES", limit)
         write_table(tmp_path / f"table.{ending}", mixed_frame())
         found.append(everything(tmp_path / f"table.{ending}"))
     assert_same(found[1], found[0])
@@ -114,7 +114,7 @@ def test_temporary_file_has_no_name_and_goes_with_the_table(tmp_path: Path, monk
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr("gpssl.data._store.STORE_BYTES", 0)
+    monkeypatch.setattr("gpssl.data._source.STORE_BYTES", 0)
 
     def open_files() -> list[str]:
         links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
@@ -135,7 +135,7 @@ def test_no_room_for_the_temporary_file_gets_a_sentence(tmp_path: Path, monkeypa
         raise OSError(28, "No space left on device")
 
     write_table(tmp_path / "table.csv", mixed_frame(300))
-    monkeypatch.setattr("gpssl.data._store.STORE_BYTES", 0)
+    monkeypatch.setattr("gpssl.data._source.STORE_BYTES", 0)
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     with pytest.raises(FileError, match=r"no room .* \(No space left on device\): make room there, or set TMPDIR"):
         open_table(tmp_path / "table.csv")

@@ -22,8 +22,8 @@ from people import N_ROWS, mixed_frame
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpssl.data._delimited.BLOCK_BYTES", (4096, 4096))
-    monkeypatch.setattr("gpssl.data._json_lines.BLOCK_BYTES", 4096)
-    monkeypatch.setattr("gpssl.data._typed.PART_ROWS", (97, 97))
+    monkeypatch.setattr("gpssl.data._formats.JSON_BLOCK_BYTES", 4096)
+    monkeypatch.setattr("gpssl.data._formats.PART_ROWS", (97, 97))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])

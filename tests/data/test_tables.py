@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 
-from gpssl.data._encoding import are_codes, encode_cell, encode_table, header_of
+from gpssl.data._frames import are_codes, encode_cell, encode_table, header_of
 
 FRAME = pd.DataFrame(
     {
@@ -66,7 +66,7 @@ def test_dates_and_decimals_are_numbers() -> None:
 
 
 def test_codes_are_the_same_in_every_process() -> None:
-    program = "from gpssl.data._encoding import encode_cell; print(repr(encode_cell('red')))"
+    program = "from gpssl.data._frames import encode_cell; print(repr(encode_cell('red')))"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert float(printed) == encode_cell("red")
 

@@ -19,7 +19,7 @@ from sklearn.frozen import FrozenEstimator
 import gpssl
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
 from gpssl.baselines import GPPrior
-from gpssl.data._column_facts import ColumnFacts
+from gpssl.data._frames import ColumnFacts
 from gpssl.io import ModelCard, OutsideTrainingRangeWarning, facts_of_rows
 from gpssl.kernels import SpectrumKernel, for_table
 from kinds_of_rows import KINDS

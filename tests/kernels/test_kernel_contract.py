@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.data._arrays import as_object_rows
-from gpssl.data._encoding import header_of
+from gpssl.data._frames import header_of
 from gpssl.data._rows import SliceableRows
 from gpssl.kernels._protocol import block_kernel, preparing_kernel, resolve_kernel
 from kinds_of_rows import KINDS, Kind

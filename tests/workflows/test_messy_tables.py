@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import gpssl
 from gpssl.cli import app
-from gpssl.data._column_facts import ColumnFacts
+from gpssl.data._frames import ColumnFacts
 from gpssl.workflows._table_subject import TableSubject
 from people import two_groups
 

@@ -20,7 +20,7 @@ from ..core._draws import FunctionDraws
 from ..core._features import Features, choose_inducing_points, sample_candidates
 from ..core._posterior import GaussianWeights, Posterior
 from ..data._arrays import in_double_precision
-from ..data._encoding import header_of
+from ..data._frames import header_of
 from ..kernels._protocol import check_finite_kernel, resolve_kernel
 
 Array = NDArray[np.float64]

@@ -24,7 +24,7 @@ from ..baselines._joint_embedding import SCARF, VICReg
 from ..baselines._kernel_methods import GPPrior, KernelPCA
 from ..baselines._simvae import SimVAE
 from ..baselines._supervised import SupervisedGPClassifier, SupervisedGPRegressor
-from ..data._encoding import encode_table
+from ..data._frames import encode_table
 from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
 from ..estimator import GPSSL
 from ..kernels._protocol import DataDependentKernel

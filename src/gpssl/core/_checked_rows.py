@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._validation import check_weights
 from ..data._arrays import as_object_rows
-from ..data._encoding import header_of
-from ..data._opening import is_lazy, is_path, open_rows
-from ..data._rows import Rows, SliceableRows
+from ..data._frames import header_of
+from ..data._rows import Rows, SliceableRows, is_lazy, is_path, open_rows
 from ..kernels._protocol import check_of_cells, preparing_kernel, takes_missing_cells, takes_tables, takes_vectors
 from ..kernels.vectors import NeighborRBF
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from .._runtime import lazy_names
 
 if TYPE_CHECKING:
-    from ._column_facts import ColumnFacts
     from ._columns import TablePart
     from ._errors import FileError
-    from ._opening import open_rows
-    from ._rows import Part, Rows
+    from ._frames import ColumnFacts
+    from ._rows import Part, Rows, open_rows
     from ._table import FileTable, open_table
     from ._table_files import TableFiles
     from ._writing import write_table

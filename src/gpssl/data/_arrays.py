@@ -66,9 +66,8 @@ def distinct_rows(X: NDArray[Any], sample_weight: NDArray[np.float64], *, limit:
     if len(present) > limit:
         below = hashes <= smallest_distinct(hashes, limit)[-1]
         hashes, kept = hashes[below], present[below]
-    distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    weight = np.bincount(inverse, weights=sample_weight[kept], minlength=len(distinct))
-    return DistinctRows(in_double_precision(X[kept[first]]), weight.astype(np.float64), distinct)
+    distinct, first, weight = _summed(hashes, sample_weight[kept])
+    return DistinctRows(in_double_precision(X[kept[first]]), weight, distinct)
 
 
 def merge_distinct_rows(one: DistinctRows, other: DistinctRows, *, limit: int) -> DistinctRows:
@@ -76,11 +75,16 @@ def merge_distinct_rows(one: DistinctRows, other: DistinctRows, *, limit: int) -
 
     It is exact: a row with one of the `limit` smallest hashes of all is among those of each set that it occurs in.
     """
-    hashes = np.concatenate([one.hashes, other.hashes])
-    distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    weight = np.bincount(inverse, weights=np.concatenate([one.weight, other.weight]), minlength=len(distinct))
+    hashes, weights = np.concatenate([one.hashes, other.hashes]), np.concatenate([one.weight, other.weight])
+    distinct, first, weight = _summed(hashes, weights)
     rows = np.concatenate([one.rows, other.rows])[first[:limit]]
-    return DistinctRows(rows, weight[:limit].astype(np.float64), distinct[:limit])
+    return DistinctRows(rows, weight[:limit], distinct[:limit])
+
+
+def _summed(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]:
+    """Return the different hashes in rising order, where each occurs first, and its summed weight."""
+    distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    return distinct, first, np.bincount(inverse, weights=weights, minlength=len(distinct)).astype(np.float64)
 
 
 def smallest_distinct(hashes: NDArray[np.uint64], limit: int) -> NDArray[np.uint64]:
@@ -191,8 +195,7 @@ def rows_in_cache(n_columns: int) -> int:
 @cache
 def _cache_of_one_core() -> int:
     """Return the bytes of the largest cache, divided among the cores that share it; 0 where the system does not tell."""
-    shares = [_share(folder) for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")]
-    return max(shares, default=0)
+    return max(map(_share, Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")), default=0)
 
 
 def _share(folder: Path) -> int:

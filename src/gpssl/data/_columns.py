@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from .._runtime.threads import map_in_order, n_blas_threads
-from ._column_facts import MOST_CATEGORIES, ColumnFacts, ColumnKind
-from ._encoding import MISSING_WORDS, encode_cell
 from ._errors import FileError, listed
-from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date
-from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, cells_of, read_cells, values_of, with_points
-from ._store import SourcePart, Storage, TableSource
-from ._typed import canonical, plain
+from ._frames import MISSING_WORDS, MOST_CATEGORIES, ColumnFacts, ColumnKind, encode_cell
+from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date, kind_of
+from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, canonical, cells_of, plain, read_cells, values_of, with_points
+from ._source import SourcePart, Storage, TableSource
 
 DTYPES: dict[ColumnKind, str] = {"number": "float64", "boolean": "float64", "date": "datetime64[us]", "category": "object"}
 ID_NAME = re.compile(r"(?i:unnamed: ?\d+|index|idx|row|row ?names?|(.*[ _.-])?(id|uuid|guid))|.*[a-z](ID|Id)")
@@ -74,7 +72,7 @@ class Column:
             return part.values[self.name]
         column = part.cells.column(self.name)
         if self.kind != "category":
-            return values_of(canonical(column) if self.reading == "typed" else plain(column), self.reading)
+            return values_of(column, self.reading)
         cells = cells_of(self.text(column))
         return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
 
@@ -118,6 +116,20 @@ class Column:
             return plain(column).cast(pa.bool_()).cast(pa.string())
         column = canonical(column) if pa.types.is_duration(column.type) else plain(column)
         return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def column_of(source: TableSource, name: str, kind: ColumnKind | None, reading: Reading, findings: Findings) -> Column:
+    """Return a column of a file, of the kind that is wanted, or of that which follows from its reading."""
+    storage = source.storage[name]
+    return Column(name, kind or kind_of(reading, storage), storage, source.knows_types, reading, findings)
+
+
+def keep_codes(source: TableSource, columns: Iterable[Column]) -> None:
+    """Let the source keep the codes of categories, which are found by hashing each of them."""
+    codes = [column for column in columns if column.kind == "category"]
+    if codes:
+        names = [column.name for column in codes]
+        source.keep_values(names, ({column.name: column.encoded(part) for column in codes} for part in source.parts(names)))
 
 
 def _as_dates(seconds: NDArray[np.float64]) -> NDArray[Any]:
@@ -169,12 +181,10 @@ def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
 def notes_on_reading(columns: list[Column]) -> list[str]:
     """Return what a person should know about how the cells were understood."""
     notes = []
-    for reading, what in (("comma", "decimal commas"), ("grouped", "commas between thousands")):
+    told: dict[Reading, str] = {"comma": "Numbers with decimal commas", "grouped": "Numbers with commas between thousands"}
+    for reading, what in (told | {reading: f"Dates read as {reading}" for reading in DATES[1:]}).items():
         found = [column.name for column in columns if column.reading == reading]
-        notes += [f"Numbers with {what}: {listed(found)}."] if found else []
-    for reading in DATES[1:]:
-        found = [column.name for column in columns if column.reading == reading]
-        notes += [f"Dates read as {reading}: {listed(found)}."] if found else []
+        notes += [f"{what}: {listed(found)}."] if found else []
     infinite = [column for column in columns if column.kind == "number" and column.findings.n_infinite]
     if infinite:
         n_cells = sum(column.findings.n_infinite for column in infinite)
@@ -186,12 +196,12 @@ def notes_on_reading(columns: list[Column]) -> list[str]:
 
 
 def _notes_on_odd_cells(columns: list[Column]) -> list[str]:
+    plural = {"number": "numbers", "date": "dates", "boolean": "true or false"}
     odd = [column for column in columns if n_odd_cells(column)]
     notes = []
     for column in odd[:10]:
         example = f", such as {column.findings.odd[:40]!r}" if column.findings.odd is not None else ""
-        many, plural = n_odd_cells(column), {"number": "numbers", "date": "dates", "boolean": "true or false"}[column.kind]
-        notes.append(f"{many:,} cell(s) of {column.name!r} are no {plural} and count as missing{example}.")
+        notes.append(f"{n_odd_cells(column):,} cell(s) of {column.name!r} are no {plural[column.kind]} and count as missing{example}.")
     if len(odd) > 10:
         notes.append(f"{len(odd) - 10:,} more columns have such cells.")
     return notes
@@ -211,9 +221,8 @@ MAY_BE_A_CLASS = "None"
 """A word for a missing cell, and a class such as no pain: a class where empty cells mark the rows without a label."""
 
 
-@dataclass(frozen=True)
-class MissingLabels:
-    """Words in a target that count as missing, how often each occurs, and what a person should know of that."""
+class MissingLabels(NamedTuple):
+    """Words in a target that count as missing, and what a person should know of that."""
 
     words: tuple[str, ...]
     """All that would count, also where they do not occur; an empty cell is one of them."""
@@ -227,31 +236,20 @@ def missing_labels(column: Column, parts: Iterable[Any]) -> MissingLabels:
     known = (*MISSING_WORDS, *(DASHES if column.reading in NUMBERS else ()))
     counts = Counter[str]()
     for part in parts:
-        counts.update(_counts(column.text(part), known))
+        trimmed = compute.utf8_trim_whitespace(column.text(part)).fill_null("")
+        counts.update({one["values"]: one["counts"] for one in compute.value_counts(trimmed).to_pylist() if one["values"] in known})
     is_class = counts[""] > 0 and counts[MAY_BE_A_CLASS] > 0 and column.reading not in NUMBERS
     words = tuple(word for word in known if word != MAY_BE_A_CLASS or not is_class)
-    notes = _note_on_missing(column.name, {word: counts[word] for word in words if word and counts[word]})
+    cells = {word: f"{count:,} cell{'' if count == 1 else 's'} {word!r}" for word, count in counts.items()}
+    found = [word for word in words if word and counts[word]]
+    notes = []
+    if found:
+        verb = "counts as a row" if sum(counts[word] for word in found) == 1 else "count as rows"
+        notes.append(f"{', '.join(cells[word] for word in found)} of the target {column.name!r} {verb} without a label.")
     if is_class:
-        n_cells, n_empty = _cells(counts[MAY_BE_A_CLASS], MAY_BE_A_CLASS), f"{counts['']:,}"
-        notes.append(f"{n_cells} of the target {column.name!r} count as a class, because {n_empty} other(s) are empty.")
+        reason = f"because {counts['']:,} other(s) are empty"
+        notes.append(f"{cells[MAY_BE_A_CLASS]} of the target {column.name!r} count as a class, {reason}.")
     return MissingLabels(words, notes)
-
-
-def _counts(text: Any, words: tuple[str, ...]) -> dict[str, int]:
-    """Return how often each word occurs."""
-    trimmed = compute.utf8_trim_whitespace(text).fill_null("")
-    return {one["values"]: one["counts"] for one in compute.value_counts(trimmed).to_pylist() if one["values"] in words}
-
-
-def _note_on_missing(name: str, counts: dict[str, int]) -> list[str]:
-    if not counts:
-        return []
-    verb = "counts as a row" if sum(counts.values()) == 1 else "count as rows"
-    return [f"{', '.join(_cells(count, word) for word, count in counts.items())} of the target {name!r} {verb} without a label."]
-
-
-def _cells(count: int, word: str) -> str:
-    return f"{count:,} cell{'' if count == 1 else 's'} {word!r}"
 
 
 @dataclass(frozen=True)
@@ -273,15 +271,18 @@ class TablePart:
     def _index(self) -> pd.RangeIndex:
         return pd.RangeIndex(self.first, self.first + len(self))
 
+    @property
+    def _used_columns(self) -> list[Column]:
+        named = {column.name: column for column in self.columns}
+        return [named[name] for name in self.used]
+
     def rows(self) -> pd.DataFrame:
         """Return the columns to learn from: numbers and booleans as float64, dates as datetime64, categories as text. [n, D used]"""
-        named = {column.name: column for column in self.columns}
-        return pd.DataFrame({name: named[name].values(self.source) for name in self.used}, index=self._index)
+        return pd.DataFrame({column.name: column.values(self.source) for column in self._used_columns}, index=self._index)
 
     def encoded(self) -> NDArray[np.float64]:
         """Return the columns to learn from as numbers with NaN for gaps, as `encode_table` has them. [n, D used]"""
-        named = {column.name: column for column in self.columns}
-        return _beside_each_other(self.source, [named[name] for name in self.used])
+        return _beside_each_other(self.source, self._used_columns)
 
     def cells(self, *, typed: bool) -> pd.DataFrame:
         """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -36,7 +37,7 @@ class DaskRows(Rows):
 
     def __init__(self, X: Any, sample_weight: Array | None = None) -> None:
         super().__init__(sample_weight)
-        self.is_frame = is_dask_frame(X)
+        self.is_frame = type(X).__module__.startswith("dask.dataframe")
         (_check_columns if self.is_frame else _check_chunks)(X)
         self.X = X
         self.n_columns = len(X.columns) if self.is_frame else int(X.shape[1])
@@ -59,7 +60,7 @@ class DaskRows(Rows):
 
         if keeper:
             raise ValueError("A checkpoint is for rows in files that this process reads; Dask repeats lost tasks by itself.")
-        chunks = self._chunks()
+        chunks = list(self.X.to_delayed() if self.is_frame else self.X.to_delayed()[:, 0])
         lengths = self._lengths(chunks)
         starts = [None] * len(lengths) if None in lengths else np.cumsum([0, *lengths])[:-1].tolist()
         # One task each for what all chunks share: it travels once to each worker.
@@ -91,10 +92,6 @@ class DaskRows(Rows):
             meta=np.empty((0,) * len(shape), dtype=dtype),
         )
 
-    def _chunks(self) -> list[Any]:
-        """Return the chunks as delayed objects."""
-        return list(self.X.to_delayed()) if self.is_frame else list(self.X.to_delayed()[:, 0])
-
     def _lengths(self, chunks: list[Any]) -> Sequence[int | None]:
         """Return the number of rows of each chunk. A data frame has to be read for this, which is done only where there are weights."""
         import dask
@@ -108,16 +105,6 @@ class DaskRows(Rows):
             self._frame_lengths = [int(length) for length in dask.compute(*[_delayed(len)(chunk) for chunk in chunks])]
             self.check_weights_are_as_many(sum(self._frame_lengths))
         return self._frame_lengths
-
-
-def is_dask_array(X: Any) -> bool:
-    """Return whether X is a Dask array, without importing Dask."""
-    return type(X).__module__.startswith("dask.array")
-
-
-def is_dask_frame(X: Any) -> bool:
-    """Return whether X is a Dask data frame, without importing Dask."""
-    return type(X).__module__.startswith("dask.dataframe") and hasattr(X, "npartitions")
 
 
 def _check_columns(X: Any) -> None:
@@ -181,11 +168,8 @@ def _summarize_chunk(
 
 def _combine_all(combine: Callable[[Summary, Summary], Summary], summaries: list[Summary | None]) -> Summary | None:
     """Combine summaries in order, without those of empty chunks."""
-    total: Summary | None = None
-    for summary in summaries:
-        if summary is not None:
-            total = summary if total is None else combine(total, summary)
-    return total
+    known = [summary for summary in summaries if summary is not None]
+    return functools.reduce(combine, known) if known else None
 
 
 def _evaluate(
@@ -217,33 +201,22 @@ def _tree(summaries: list[Any], combine: Any) -> Any:
 
 def _compute(root: Any, leaves: list[Any], lengths: Sequence[int | None], progress: Progress | None) -> Any:
     """Compute on the active scheduler, and count rows as their chunks are finished, or chunks where their rows are not known."""
+    from dask.base import get_scheduler
+    from dask.callbacks import Callback
+
     if progress is None or not progress.is_watched:
         return root.compute()
     counts = {leaf.key: 1 if length is None else length for leaf, length in zip(leaves, lengths, strict=True)}
     if None in lengths:
         progress.unit, progress.total = "partitions", len(leaves)
-    client = _active_client(root)
-    result = _compute_here(root, counts, progress) if client is None else _compute_on_cluster(client, root, leaves, counts, progress)
+    client = getattr(get_scheduler(collections=[root]), "__self__", None)
+    if type(client).__module__.startswith("distributed"):
+        result = _compute_on_cluster(client, root, leaves, counts, progress)
+    else:
+        with Callback(posttask=lambda key, *_: progress.advance(counts.get(key, 0))):
+            result = root.compute()
     progress.finish()
     return result
-
-
-def _active_client(root: Any) -> Any:
-    """Return the client of a cluster, if Dask would compute there."""
-    from dask.base import get_scheduler
-
-    client = getattr(get_scheduler(collections=[root]), "__self__", None)
-    return client if type(client).__module__.startswith("distributed") else None
-
-
-def _compute_here(root: Any, counts: dict[str, int], progress: Progress) -> Any:
-    from dask.callbacks import Callback
-
-    def count(key: Any, *_: Any) -> None:
-        progress.advance(counts.get(key, 0))
-
-    with Callback(posttask=count):
-        return root.compute()
 
 
 def _compute_on_cluster(client: Any, root: Any, leaves: list[Any], counts: dict[str, int], progress: Progress) -> Any:

@@ -1,19 +1,46 @@
-"""Files of separated values, read once."""
+"""Files of separated values in any dialect, read once.
+
+The dialect is how a file is written: compression, encoding, separator, the lines above the names of the columns, and these names.
+"""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyarrow import csv
+from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
-from ._dialect import ByteStream, Dialect, NotCp1252Error, read_dialect
 from ._errors import FileError, as_sentence, listed
-from ._store import ColumnStore, Storage, TextColumns, file_identity
+from ._frames import MISSING_WORDS
+from ._source import ColumnStore, Storage, TextColumns, file_identity, unique_names
 
+HEAD_BYTES = 2**20
+HEAD_ROWS = 200
+"""The separator is guessed from these rows; whether it holds is seen when all rows are read."""
+MOST_LINES_ABOVE = 50
+"""Titles and comments above the names of the columns."""
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes", " ": "spaces"}
+COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+ENCODING_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+NOT_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?")
+OTHER_FILES = {
+    b"PK\x03\x04": "a workbook or a zip archive, not a table of text: save the sheet as CSV, or unpack it",
+    b"\xd0\xcf\x11\xe0": "a workbook of an old Excel, not a table of text: save the sheet as CSV",
+    b"PAR1": "a Parquet file by its content: rename it to end in .parquet",
+    b"ARROW1": "an Arrow file by its content: rename it to end in .arrow",
+    b"\x89HDF": "an HDF5 file, not a table of text: save the table as CSV or Parquet",
+    b"%PDF": "a PDF, not a table of text: save the table as CSV",
+}
 BLOCK_BYTES = (4 * 2**20, 64 * 2**20)
 """The fewest and the most bytes of a block."""
 BLOCK_ROWS = 4096
@@ -31,93 +58,89 @@ class DelimitedFile(TextColumns):
         self.path = path
         with as_sentence(path):
             self.identity = file_identity(path)
-            reading = self._read()
-        self.names, self.unnamed, notes = unique_names(reading.dialect.names)
-        super().__init__(reading.text, dict(zip(self.names, map(str, range(len(self.names))), strict=True)))
-        self.text_bytes = reading.n_bytes
+            dialect, text, bad = self._read()
+        self.names, self.unnamed, self.repeated, notes = unique_names(dialect.names)
+        super().__init__(text, dict(zip(self.names, map(str, range(len(self.names))), strict=True)))
         self.storage: dict[str, Storage] = dict.fromkeys(self.names, "text")
         self.unusable: dict[str, str] = {}
-        self.index: list[str] = []
-        self.separator, self.knows_types = reading.dialect.separator, False
-        self.repeated = repeated_names(reading.dialect.names)
-        self.left_out = reading.left_out
-        self.notes = [*reading.dialect.notes, *notes, *([] if self.left_out is None else [self.left_out])]
+        self.separator = dialect.separator
+        self.left_out = _note_on_bad_rows(bad, text.n_rows, path) if bad else None
+        self.notes = [*dialect.notes, *notes, *([self.left_out] if self.left_out else [])]
 
-    def _read(self) -> _Reading:
+    def _read(self) -> tuple[Dialect, ColumnStore, list[_BadRow]]:
         """Read as the first bytes suggest, and again only where a byte further on tells another encoding."""
         encoding = None
         while True:
             with ByteStream(self.path) as stream:
-                dialect = read_dialect(self.path, stream, encoding)
+                dialect = _read_dialect(self.path, stream, encoding)
                 try:
-                    return _Reading(self.path, stream, dialect)
+                    text, bad = _read_cells(self.path, stream, dialect)
                 except NotCp1252Error:
                     encoding = "latin-1"
                 except pa.ArrowInvalid as error:
                     if dialect.encoding != "utf-8" or "UTF8" not in str(error):
                         raise
                     encoding = "cp1252"
+                else:
+                    self.text_bytes = stream.n_bytes
+                    return dialect, text, bad
             if not self.path.is_file():
                 raise FileError(f"{self.path} is no UTF-8, and can be read only once: write it into a file first.")
 
 
-class _Reading:
-    """One pass over the text: cells as they are, where only empty ones are null. The columns are called 0, 1, …"""
+class _BadRow(NamedTuple):
+    """A row that has too few or too many cells."""
 
-    def __init__(self, path: Path, stream: ByteStream, dialect: Dialect) -> None:
-        self.path, self.dialect = path, dialect
-        self.text = ColumnStore()
-        self.left_out: str | None = None
-        self._bad: list[tuple[int, str]] = []
-        stream.wants_cp1252 = dialect.encoding == "cp1252"
-        n_rows, last = 0, None
-        try:
-            for batch in csv.open_csv(stream, *_options(dialect, self._leave_out)) if dialect.has_rows else ():
-                n_rows += batch.num_rows
-                if batch.num_rows:
-                    self.text.append(batch)
-                    last = batch
-        except pa.ArrowInvalid as error:
-            if not self._bad or "Expected" not in str(error):
-                raise
-            raise self._unclosed(self._bad[-1][0]) from error
-        pa.default_memory_pool().release_unused()
-        self.n_bytes = stream.n_bytes
-        if stream.n_quotes % 2 == 1:
-            self._check_last_row(last, n_rows)
-        self._judge(n_rows)
+    line: int
+    what: str
 
-    def _leave_out(self, row: Any) -> str:
-        self._bad.append((row.number, f"{row.actual_columns} cells instead of {row.expected_columns}"))
+
+def _read_cells(path: Path, stream: ByteStream, dialect: Dialect) -> tuple[ColumnStore, list[_BadRow]]:
+    """Read the cells as they are, where only empty ones are null, in columns called 0, 1, …; return also the rows that are left out."""
+    text, bad = ColumnStore(), list[_BadRow]()
+    last: pa.RecordBatch | None = None
+
+    def leave_out(row: Any) -> str:
+        bad.append(_BadRow(row.number, f"{row.actual_columns} cells instead of {row.expected_columns}"))
         return "error" if row.text.count("\n") > UNCLOSED_LINES else "skip"
 
-    def _check_last_row(self, batch: pa.RecordBatch | None, n_rows: int) -> None:
-        """Raise FileError for a quote that is not closed: the rest of the file is one cell then."""
-        cells = [] if batch is None else [column[-1].as_py() or "" for column in batch.columns]
-        if any(cell.count("\n") > UNCLOSED_LINES for cell in cells):
-            raise self._unclosed(n_rows + 1 + self.dialect.skipped_lines)
-
-    def _unclosed(self, line: int) -> FileError:
-        return FileError(f"A quote in line {line:,} of {self.path} is opened and not closed: close it, or remove it.")
-
-    def _judge(self, n_rows: int) -> None:
-        """Note that a few rows were left out, and raise FileError for many."""
-        if not self._bad:
-            return
-        n_bad, what = len(self._bad), f"line {self._bad[0][0]:,} has {self._bad[0][1]}"
-        few, share = BAD_ROWS
-        if n_bad > n_rows or n_bad > max(few, share * n_rows):
-            raise FileError(
-                f"{n_bad:,} of {n_bad + n_rows:,} rows of {self.path} have more or fewer cells than there are names of columns; "
-                f"{what}. Mend these lines, or write the table with quotes around cells that have separators in them."
-            )
-        self.left_out = f"{n_bad:,} row(s) have too few or too many cells and were left out; {what}."
+    stream.wants_cp1252 = dialect.encoding == "cp1252"
+    try:
+        for batch in open_csv(stream, *_options(dialect, leave_out)) if dialect.has_rows else ():
+            if batch.num_rows:
+                text.append(batch)
+                last = batch
+    except pa.ArrowInvalid as error:
+        if not bad or "Expected" not in str(error):
+            raise
+        raise _unclosed(bad[-1].line, path) from error
+    pa.default_memory_pool().release_unused()
+    cells = [] if last is None or stream.n_quotes % 2 == 0 else [column[-1].as_py() or "" for column in last.columns]
+    if any(cell.count("\n") > UNCLOSED_LINES for cell in cells):  # the rest of the file is one cell
+        raise _unclosed(text.n_rows + 1 + dialect.skipped_lines, path)
+    return text, bad
 
 
-def _options(dialect: Dialect, leave_out: Any) -> tuple[Any, Any, Any]:
+def _unclosed(line: int, path: Path) -> FileError:
+    return FileError(f"A quote in line {line:,} of {path} is opened and not closed: close it, or remove it.")
+
+
+def _note_on_bad_rows(bad: list[_BadRow], n_rows: int, path: Path) -> str:
+    """Return the note that a few rows were left out, and raise FileError for many."""
+    n_bad, what = len(bad), f"line {bad[0].line:,} has {bad[0].what}"
+    few, share = BAD_ROWS
+    if n_bad > n_rows or n_bad > max(few, share * n_rows):
+        raise FileError(
+            f"{n_bad:,} of {n_bad + n_rows:,} rows of {path} have more or fewer cells than there are names of columns; "
+            f"{what}. Mend these lines, or write the table with quotes around cells that have separators in them."
+        )
+    return f"{n_bad:,} row(s) have too few or too many cells and were left out; {what}."
+
+
+def _options(dialect: Dialect, leave_out: Callable[[Any], str]) -> tuple[ReadOptions, ParseOptions, ConvertOptions]:
     fewest, most = BLOCK_BYTES
     names = [str(place) for place in range(len(dialect.names))]
-    read = csv.ReadOptions(
+    read = ReadOptions(
         use_threads=False,  # line numbers of bad rows are known only then
         block_size=min(max(dialect.row_bytes * BLOCK_ROWS, fewest), most),
         column_names=names,
@@ -125,36 +148,248 @@ def _options(dialect: Dialect, leave_out: Any) -> tuple[Any, Any, Any]:
         skip_rows_after_names=1,
         encoding="utf8" if dialect.encoding.startswith("utf-8") else dialect.encoding,
     )
-    parse = csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True, invalid_row_handler=leave_out)
-    convert = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True)
+    parse = ParseOptions(delimiter=dialect.separator, newlines_in_values=True, invalid_row_handler=leave_out)
+    convert = ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True)
     return read, parse, convert
 
 
-def repeated_names(raw: Sequence[str]) -> list[str]:
-    """Return the names that several columns have."""
-    return [name for name, count in Counter(raw).items() if name and count > 1]
+@dataclass(frozen=True)
+class Dialect:
+    """Everything that is needed to read a file of separated values."""
+
+    encoding: str
+    separator: str
+    names: tuple[str, ...]
+    """The names that the file has, one for each cell of a row."""
+    skipped_lines: int
+    """How many lines come before the line of names."""
+    row_bytes: int
+    """The bytes of a typical row."""
+    has_rows: bool
+    notes: tuple[str, ...]
 
 
-def unique_names(raw: Sequence[str]) -> tuple[list[str], set[str], list[str]]:
-    """Return names for all columns, those that were made up, and a note where some had none or the same."""
-    names: list[str] = []
-    unnamed, renamed = set(), []
-    taken = set(raw)
-    counts: Counter[str] = Counter()
-    for place, given in enumerate(raw):
-        name = given or f"column {place + 1}"
-        base, counts[name] = name, counts[name] + 1
-        while counts[base] > 1 or (not given and name in taken):
-            name = f"{base}.{counts[base] - 1}"
-            if name not in taken:
-                break
-            counts[base] += 1
-        if not given:
-            unnamed.add(name)
-        elif name != given:
-            renamed.append(name)
-        taken.add(name)
-        names.append(name)
-    notes = [f"Columns without a name were called {listed(sorted(unnamed))}."] if unnamed else []
-    notes += [f"Columns that share a name with another were renamed: {listed(renamed)}."] if renamed else []
-    return names, unnamed, notes
+class ByteStream(io.RawIOBase):
+    """The bytes of a file, unpacked if it is compressed, whatever its name says. They are read once, and looked at as they pass.
+
+    A named pipe can be read too: nothing is read twice, and nothing is sought.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.n_bytes = self.n_quotes = 0
+        self.wants_cp1252 = False
+        """Raise `NotCp1252Error` at a byte that Windows-1252 does not have."""
+        self._path = path
+        self._file = open(path, "rb")  # noqa: SIM115  (closed by `close`)
+        start = self._file.peek(8)[:8]
+        self.compression = next((kind for mark, kind in COMPRESSIONS.items() if start.startswith(mark)), None)
+        packed = pa.PythonFile(self._file, "r")
+        self._bytes = packed if self.compression is None else pa.CompressedInputStream(packed, self.compression)
+        self.head = b""
+        while len(self.head) < HEAD_BYTES and (more := self._bytes.read(HEAD_BYTES - len(self.head))):  # few at a time from a pipe
+            self.head += more
+        self.is_marked = self.head.startswith(tuple(ENCODING_MARKS))
+        self._ahead: bytes = self.head
+
+    def readable(self) -> bool:
+        """Return true: bytes can be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, after a look at them."""
+        block, self._ahead = (self._ahead[:size], self._ahead[size:]) if self._ahead else (self._bytes.read(size), b"")
+        self.n_bytes += len(block)
+        self.n_quotes += block.count(b'"')
+        if b"\0" in block and not self.is_marked:
+            raise FileError(f"{self._path} is no text: it has bytes that are zero. Save the table as CSV.")
+        if self.wants_cp1252 and NOT_IN_CP1252.search(block):
+            raise NotCp1252Error
+        return block
+
+    def close(self) -> None:
+        """Close the file."""
+        self._bytes.close()
+        self._file.close()
+        super().close()
+
+
+class NotCp1252Error(Exception):
+    """A file that is no UTF-8 has a byte that Windows-1252 does not have: it is read again, as Latin-1."""
+
+
+def _read_dialect(path: Path, stream: ByteStream, encoding: str | None) -> Dialect:
+    """Return the dialect of a file from its first bytes, and its encoding where a byte further on has told that."""
+    _check_is_text(stream.head, path)
+    encoding = encoding or _encoding(stream.head)
+    text = stream.head.decode(encoding, errors="replace")
+    is_whole = len(stream.head) < HEAD_BYTES
+    layout = _layout(text, path, is_whole=is_whole)
+    rows = layout.rows
+    if not rows or not any(cell.strip() for cell in rows[0]):
+        raise FileError(f"{path} has no names of columns: its first line that is neither empty nor a comment (#) should hold them.")
+    names, note = _complete_names(rows)
+    given = [name for name in names if name]
+    if all(NUMBER.fullmatch(name) for name in given):
+        raise FileError(f"The first line of {path} holds numbers ({listed(given, 3)}), not names of columns: give it a line of names.")
+    notes = (*_notes(stream.compression, encoding, layout, path), *note)
+    row_bytes = len(text) // max(1, text.count("\n"))
+    return Dialect(encoding, layout.separator, tuple(names), layout.skipped_lines, row_bytes, len(rows) > 1 or not is_whole, notes)
+
+
+def _check_is_text(head: bytes, path: Path) -> None:
+    """Raise FileError for an empty file, and for a file that is known to be no text."""
+    if not head.strip():
+        raise FileError(f"{path} is empty.")
+    for mark, what in OTHER_FILES.items():
+        if head.startswith(mark):
+            raise FileError(f"{path} is {what}.")
+    if b"\0" in head and not head.startswith(tuple(ENCODING_MARKS)):
+        raise FileError(f"{path} is no text: it has bytes that are zero. Save the table as CSV.")
+
+
+def _encoding(head: bytes) -> str:
+    """Return the encoding that a mark at the beginning tells, else UTF-8 unless the first bytes are not."""
+    marked = next((name for mark, name in ENCODING_MARKS.items() if head.startswith(mark)), None)
+    if marked:
+        return marked
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head, final=len(head) < HEAD_BYTES)  # a letter may be cut off at the end
+    except UnicodeDecodeError:
+        return "cp1252" if NOT_IN_CP1252.search(head) is None else "latin-1"
+    return "utf-8"
+
+
+class _Layout(NamedTuple):
+    """Where the names of the columns are, and what separates them."""
+
+    separator: str
+    rows: list[list[str]]
+    """The first rows, from the names of the columns on."""
+    skipped_lines: int
+    n_above: int
+    """Comments and titles among the lines that are skipped; Excel's line that names the separator is none of them."""
+
+
+def _layout(text: str, path: Path, *, is_whole: bool) -> _Layout:
+    text = text.removeprefix("\ufeff")
+    found = re.match(r'"?sep=(.)"?\r?\n', text)  # Excel may write "sep=;" before the names
+    given, n_given = (found[1], 1) if found else (None, 0)
+    text = text[found.end() :] if found else text
+    if not is_whole:
+        text = text[: text.rfind("\n") + 1] or text  # without a last row that may be cut off
+    comments = list(islice(takewhile(lambda line: line.startswith("#"), io.StringIO(text, newline="")), MOST_LINES_ABOVE))
+    separator, rows, lines = _guess(text, comments, given, path)
+    if comments and _holds_names(comments[-1], rows, separator):
+        n_cells = _n_cells(comments.pop(), separator)
+        while comments and not comments[-1][1:2].isspace() and _n_cells(comments[-1], separator) == n_cells:
+            comments.pop()  # the names and some rows begin with #: the first of these lines holds the names
+        separator, rows, lines = _guess(text, comments, given, path)
+    first = _place_of_names(rows)
+    n_above = len(comments) + (lines[first] if rows else 0)
+    return _Layout(separator, rows[first:], n_given + n_above, n_above)
+
+
+def _guess(text: str, comments: Sequence[str], given: str | None, path: Path) -> tuple[str, list[list[str]], list[int]]:
+    """Return the separator that suits the text below the comments, its first rows, and the number of lines above each."""
+    rest = text[sum(map(len, comments)) :]
+    rows_of = {separator: list(_rows(rest, separator)) for separator in ([given] if given else SEPARATORS)}
+    separator = given or _best_separator(rows_of, path)
+    return separator, [row for row, _ in rows_of[separator]], [n_above for _, n_above in rows_of[separator]]
+
+
+def _holds_names(comment: str, rows: Sequence[Sequence[str]], separator: str) -> bool:
+    """Return whether the last comment above the rows holds the names of their columns, as in "#id,x,y"."""
+    n_cells = _n_cells(comment, separator)
+    if n_cells < 2 or not rows or n_cells not in (len(rows[0]), len(rows[0]) - 1):
+        return False
+    if any(NUMBER.fullmatch(cell.strip()) for cell in rows[0]):
+        return True  # no name of a column is a number, so that the names are not in the first row
+    return not comment[1:2].isspace() and not _look_like_names(rows)
+
+
+def _n_cells(line: str, separator: str) -> int:
+    return len(next(csv.reader([line], delimiter=separator), []))
+
+
+def _look_like_names(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row has text where rows below it have numbers."""
+    names, below = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    if not below or any(name.strip() in MISSING_WORDS or NUMBER.fullmatch(name.strip()) for name in names):
+        return False
+    return any(sum(NUMBER.fullmatch(row[place].strip()) is not None for row in below) > len(below) / 2 for place in range(len(names)))
+
+
+def _place_of_names(rows: Sequence[Sequence[str]]) -> int:
+    """Return which of the first rows holds the names: titles above it have fewer cells than the rows below it."""
+    counts = [len(row) for row in rows]
+    if len(rows) < 3:
+        return 0
+    usual = Counter(counts[1:]).most_common(1)[0][0]
+    if usual == 1 or counts[0] >= usual:
+        return 0
+    first = counts.index(usual)
+    if first > MOST_LINES_ABOVE or max(counts[:first]) > usual or not _look_like_names(rows[first:]):
+        return 0
+    return first
+
+
+def _rows(text: str, separator: str) -> Iterator[tuple[list[str], int]]:
+    """Iterate over the first rows that are not empty, each with the number of lines above it."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    n_rows, above = 0, 0
+    try:
+        for row in reader:
+            if row:
+                yield row, above
+                n_rows += 1
+            above = reader.line_num
+            if n_rows == HEAD_ROWS:
+                return
+    except csv.Error:  # a cell of more than 128 kB
+        return
+
+
+def _best_separator(rows_of: dict[str, list[tuple[list[str], int]]], path: Path) -> str:
+    """Return that with which most rows have as many cells as the names; a tab where the file's name promises it."""
+    first = _promised_separator(path)
+
+    def merit(separator: str) -> tuple[float, float, float]:
+        rows = [row for row, _ in rows_of[separator]]
+        counts = [len(row) for row in rows[_place_of_names(rows) :]]
+        if not counts or max(counts) == 1:
+            return (-1.0, separator == first, 0)
+        # Rows may have one cell more than there are names: row names of R, or a separator at the end.
+        alike = sum(count in (counts[0], counts[0] + 1) for count in counts[1:]) / max(1, len(counts) - 1)
+        return (alike - 0.6 * (counts[0] == 1) - 0.5 * (separator == " "), separator == first, counts[0])
+
+    return max(rows_of, key=merit)
+
+
+def _promised_separator(path: Path) -> str:
+    return "\t" if ".tsv" in path.name.lower() else ","
+
+
+def _complete_names(rows: list[list[str]]) -> tuple[list[str], list[str]]:
+    """Return a name for each cell, also where rows have one cell more than there are names."""
+    names = [name.strip() for name in rows[0]]
+    longer = [row for row in rows[1:] if len(row) == len(names) + 1]
+    if len(longer) < max(1, 0.9 * (len(rows) - 1)):
+        return names, []
+    if all(not row[-1].strip() for row in longer):
+        return [*names, ""], []
+    return ["", *names], ["The rows have one cell more than there are names; the first cell was taken as a name of the row."]
+
+
+def _notes(compression: str | None, encoding: str, layout: _Layout, path: Path) -> list[str]:
+    notes = []
+    if layout.n_above:
+        subject = "line above the names of the columns was" if layout.n_above == 1 else "lines above the names of the columns were"
+        notes.append(f"{layout.n_above:,} {subject} skipped.")
+    if encoding != "utf-8":
+        what = {"utf-8-sig": "UTF-8 with a byte order mark", "utf-16": "UTF-16", "cp1252": "Windows-1252, as it is no UTF-8"}
+        notes.append(f"Its text was read as {what.get(encoding, 'Latin-1, as it is no UTF-8')}.")
+    if layout.separator != _promised_separator(path):
+        notes.append(f"Its columns are separated by {SEPARATORS.get(layout.separator, repr(layout.separator))}.")
+    if compression and not path.name.lower().endswith((".gz", ".bz2", ".zst", ".zstd")):
+        notes.append(f"It is compressed ({compression}), whatever its name says.")
+    return notes

@@ -28,15 +28,13 @@ def as_sentence(path: Path) -> Iterator[None]:
 
         if not isinstance(error, EOFError | OSError | pa.ArrowException | UnicodeError):
             raise
-        raise FileError(f"{path} cannot be read as a table: {_reason(str(error))}") from error
-
-
-def _reason(message: str) -> str:
-    if "runcated" in message or "EOF" in message or "ended before" in message:
-        return "it is cut off; copy or download it again."
-    if "straddling" in message:
-        return "one of its rows is very long; perhaps a quote is opened and not closed."
-    return f"{message.splitlines()[0].rstrip('.')}. It may be damaged or of another kind than its name says."
+        message = str(error)
+        reason = f"{message.splitlines()[0].rstrip('.')}. It may be damaged or of another kind than its name says."
+        if "runcated" in message or "EOF" in message or "ended before" in message:
+            reason = "it is cut off; copy or download it again."
+        elif "straddling" in message:
+            reason = "one of its rows is very long; perhaps a quote is opened and not closed."
+        raise FileError(f"{path} cannot be read as a table: {reason}") from error
 
 
 def beginning(title: str | Path) -> str:
@@ -44,20 +42,15 @@ def beginning(title: str | Path) -> str:
     return title[:1].upper() + title[1:] if isinstance(title, str) else str(title)
 
 
-def no_such_column(name: str, names: Sequence[str], title: str | Path, what: str = "column") -> FileError:
-    """Return the error for a column that is not there; it tells the names that are nearest, or the first ones where none is near."""
-    near = _near(name, names)
-    first = ", ".join(repr(one) for one in names[:8]) + (", …" if len(names) > 8 else "")
-    advice = f"did you mean {' or '.join(map(repr, near))}?" if near else f"its columns are {first}."
-    return FileError(f"{beginning(title)} has no {what} {name!r}; {advice}")
-
-
-def _near(name: str, names: Sequence[str]) -> list[str]:
-    """Return the names that differ in a few letters, or in case alone."""
+def no_such_column(name: str, names: Sequence[str], title: str | Path) -> FileError:
+    """Return the error for a column that is not there; it tells the names that differ in a few letters, or in case alone, or the first."""
     folded: dict[str, str] = {}
     for one in names:
         folded.setdefault(one.strip().casefold(), one)
-    return [folded[match] for match in difflib.get_close_matches(name.strip().casefold(), list(folded), n=3, cutoff=0.6)]
+    near = [folded[match] for match in difflib.get_close_matches(name.strip().casefold(), list(folded), n=3, cutoff=0.6)]
+    first = ", ".join(repr(one) for one in names[:8]) + (", …" if len(names) > 8 else "")
+    advice = f"did you mean {' or '.join(map(repr, near))}?" if near else f"its columns are {first}."
+    return FileError(f"{beginning(title)} has no column {name!r}; {advice}")
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:

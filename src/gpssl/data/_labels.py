@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
-from ._encoding import MISSING_WORDS
+from ._frames import MISSING_WORDS, is_gap
 
 UNLABELED = -1
 """The mark of a row without a label, where labels are whole numbers; elsewhere it is None or NaN."""
@@ -44,31 +44,21 @@ def find_class_labels(y: Any) -> KnownLabels:
     """Return the rows with a label: neither None nor NaN nor, where labels are whole numbers, −1."""
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
-    labels = _labels_of_rows(y)
-    if len(labels.rows) == 0:
-        raise ValueError(
-            "No row has a label: all are marked as unlabeled (-1 for whole numbers, None or NaN otherwise). Give at least one label per "
-            "class; to learn from unlabeled rows alone, fit the representation by itself."
-        )
+    labels = labeled_rows(y, " Give at least one label per class; to learn from unlabeled rows alone, fit the representation by itself.")
     _refuse_minus_one_as_a_class(labels, _num_samples(y))
     _check_classes(labels.values)
     return labels
 
 
-def labeled_rows(y: Any) -> KnownLabels:
+def labeled_rows(y: Any, advice: str = "") -> KnownLabels:
     """Return the rows with a label, for scores and pictures, where there need not be several classes."""
-    labels = _labels_of_rows(y)
-    if len(labels.rows) == 0:
-        raise ValueError("No row has a label: all are marked as unlabeled (-1 for whole numbers, None or NaN otherwise).")
-    return labels
-
-
-def _labels_of_rows(y: Any) -> KnownLabels:
     values = as_labels(y)
     rows = np.flatnonzero(~missing(values))
     labels = _tidy(values[rows])
     if _are_whole_numbers(labels):
         rows, labels = rows[labels != UNLABELED], labels[labels != UNLABELED]
+    if len(rows) == 0:
+        raise ValueError(f"No row has a label: all are marked as unlabeled (-1 for whole numbers, None or NaN otherwise).{advice}")
     return KnownLabels(rows, labels)
 
 
@@ -116,13 +106,8 @@ def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.isnan(values)
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
-    return np.array([_is_missing(value) for value in values], dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+    gaps = [is_gap(value) or (isinstance(value, float | np.floating) and np.isnan(value)) for value in values]
+    return np.array(gaps, dtype=bool)
 
 
 def as_labels(y: Any) -> NDArray[Any]:

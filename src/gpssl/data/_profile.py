@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits, smallest_distinct
-from ._column_facts import ColumnKind
-from ._encoding import are_codes
+from ._frames import ColumnKind, are_codes
 from ._readings import (
     DATES,
     NUMBERS,
@@ -28,16 +27,18 @@ from ._readings import (
     fast_numbers,
     finite_or_nan,
     fitting_shapes,
+    plain,
     read_cells,
     shapes_of,
     spread_values,
     typed_values,
 )
-from ._store import SourcePart, TableSource
-from ._typed import canonical, plain
+from ._source import SourcePart, TableSource
 
 Array = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
+Shapes = NDArray[np.int64]
+"""How many cells have each of the `SHAPES`."""
 
 SKETCH_SIZE = 1024
 """Different values that are counted exactly; beyond, their number is estimated, to about 3 %."""
@@ -45,6 +46,9 @@ MAX_LEVELS = 1000
 FIRST_CELLS = 200_000
 FIRST_ROWS = (20, 1000)
 """Fewest and most, of which a first guess is made."""
+ENOUGH = 0.99
+"""The share of the known cells that must be numbers or dates to read a column so; the other cells then count as missing."""
+MAX_PASSES = 6
 
 
 @dataclass(frozen=True)
@@ -54,23 +58,22 @@ class Findings:
     n_rows: int
     n_missing: int
     """Empty cells and the like, before what cannot be read."""
-    shapes: NDArray[np.int64]
-    """How many cells have each shape."""
-    n_values: int
-    minimum: float
-    maximum: float
-    is_whole: bool
-    sum_of_hashes: int
-    """The sum of the hashes of all values, which tells whether two columns hold the same numbers in another order."""
-    n_infinite: int
-    n_like_codes: int
-    """Numbers that cannot be told from codes of categories."""
-    sketch: Hashes
-    """The smallest hashes of different values, in rising order."""
-    levels: frozenset[str] | None
-    """The different texts, while there are few; None otherwise."""
+    shapes: Shapes
     odd: str | None
     """The first cell of the shape text."""
+    n_values: int
+    sketch: Hashes
+    """The smallest hashes of different values, in rising order."""
+    levels: frozenset[str] | None = frozenset()
+    """The different texts, while there are few; None otherwise."""
+    minimum: float = np.inf
+    maximum: float = -np.inf
+    is_whole: bool = False
+    sum_of_hashes: int = 0
+    """The sum of the hashes of all values, which tells whether two columns hold the same numbers in another order."""
+    n_infinite: int = 0
+    n_like_codes: int = 0
+    """Numbers that cannot be told from codes of categories."""
 
     def __add__(self, other: Findings) -> Findings:
         """Return the findings about both sets of rows together."""
@@ -79,16 +82,16 @@ class Findings:
             self.n_rows + other.n_rows,
             self.n_missing + other.n_missing,
             self.shapes + other.shapes,
+            self.odd if self.odd is not None else other.odd,
             self.n_values + other.n_values,
+            smallest_distinct(np.concatenate([self.sketch, other.sketch]), SKETCH_SIZE),
+            None if levels is not None and len(levels) > MAX_LEVELS else levels,
             min(self.minimum, other.minimum),
             max(self.maximum, other.maximum),
             self.is_whole and other.is_whole,
             (self.sum_of_hashes + other.sum_of_hashes) % 2**64,
             self.n_infinite + other.n_infinite,
             self.n_like_codes + other.n_like_codes,
-            smallest_distinct(np.concatenate([self.sketch, other.sketch]), SKETCH_SIZE),
-            None if levels is not None and len(levels) > MAX_LEVELS else levels,
-            self.odd if self.odd is not None else other.odd,
         )
 
     @property
@@ -138,7 +141,7 @@ def profile(source: TableSource, readings: dict[str, Reading], progress: Progres
     return dict(zip(names, total, strict=True)) if total else {}
 
 
-def first_shapes(source: TableSource, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+def _first_shapes(source: TableSource, names: Sequence[str]) -> dict[str, Shapes]:
     """Return the shapes of the first cells of columns of text, for a guess at what is to come."""
     part = next(source.parts(names), None) if names else None
     if part is None:
@@ -161,15 +164,15 @@ def _profiled(columns: Sequence[Any], ways: Sequence[Reading]) -> list[Profiled]
 def _of_easy_column(column: Any, reading: Reading) -> Profiled | None:
     """Look through values of a known type, and text that holds numbers with points only; return None for other text."""
     if reading == "typed":
-        values = typed_values(canonical(column))
-        return Profiled(_of_values(values, None, _no_shapes(), len(column), int(np.isnan(values).sum())), None)
+        values = typed_values(column)
+        return Profiled(_of_values(values, _no_shapes(), len(column), int(np.isnan(values).sum())), None)
     numbers = fast_numbers(plain(column)) if reading == "point" else None
     if numbers is None:
         return None
     values, shapes = as_floats(numbers), _no_shapes()
     shapes[SHAPE["unsplit number"]] = np.isfinite(values).sum()
     shapes[SHAPE["infinite"]] = len(column) - numbers.null_count - shapes[SHAPE["unsplit number"]]
-    return Profiled(_of_values(values, None, shapes, len(column), numbers.null_count), finite_or_nan(values))
+    return Profiled(_of_values(values, shapes, len(column), numbers.null_count), finite_or_nan(values))
 
 
 def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Profiled:
@@ -177,13 +180,15 @@ def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Profi
     present = counts > 0
     is_text = (shapes == SHAPE["text"]) & present
     odd = cells.distinct[int(is_text.argmax())].as_py() if is_text.any() else None
-    n_rows, n_missing = len(cells.places), int((cells.places < 0).sum())
-    if reading == "text":
-        known = cells.distinct.to_numpy(zero_copy_only=False)[present]
-        return Profiled(_of_text(known, counts[present], _count(cells, shapes), n_rows, n_missing, odd), None)
-    values = read_cells(cells.distinct, reading)
-    findings = _of_values(values, counts, _count(cells, shapes), n_rows, n_missing, odd)
-    return Profiled(findings, spread_values(cells, reading, values))
+    n_rows, n_missing, n_of_shapes = len(cells.places), int((cells.places < 0).sum()), _count(cells, shapes)
+    if reading != "text":
+        values = read_cells(cells.distinct, reading)
+        return Profiled(_of_values(values, n_of_shapes, n_rows, n_missing, odd, counts), spread_values(values, cells))
+    known = cells.distinct.to_numpy(zero_copy_only=False)[present]
+    levels = frozenset(known.tolist())
+    sketch = smallest_distinct(pd.util.hash_array(known, categorize=False), SKETCH_SIZE)
+    few = levels if len(levels) <= MAX_LEVELS else None
+    return Profiled(Findings(n_rows, n_missing, n_of_shapes, odd, int(counts[present].sum()), sketch, few), None)
 
 
 def _shapes_of_each(cells: Sequence[Cells]) -> list[NDArray[np.int8]]:
@@ -193,61 +198,38 @@ def _shapes_of_each(cells: Sequence[Cells]) -> list[NDArray[np.int8]]:
     return np.split(shapes, np.cumsum([len(one.distinct) for one in cells])[:-1])
 
 
-def _count(cells: Cells, shapes: NDArray[np.int8]) -> NDArray[np.int64]:
+def _count(cells: Cells, shapes: NDArray[np.int8]) -> Shapes:
     """Return how many rows have cells of each shape."""
     return np.bincount(shapes, weights=cells.counts, minlength=len(SHAPES)).astype(np.int64)
 
 
 def _of_values(
-    values: Array, counts: NDArray[np.int64] | None, shapes: NDArray[np.int64], n_rows: int, n_missing: int, odd: str | None = None
+    values: Array, shapes: Shapes, n_rows: int, n_missing: int, odd: str | None = None, counts: NDArray[np.int64] | None = None
 ) -> Findings:
+    """Return the findings about values, each of which occurs once, or as often as `counts` says."""
     finite = np.isfinite(values)
-    infinite = np.isinf(values)
     if counts is not None:
         finite &= counts > 0
     known = values[finite] + 0.0  # −0.0 and 0.0 are the same number
     hashes = _hashes(known)
     weighted = hashes if counts is None else hashes * counts[finite].astype(np.uint64)
-    n_infinite = int(infinite.sum()) if counts is None else int(shapes[SHAPE["infinite"]])
     return Findings(
-        n_rows=n_rows,
-        n_missing=n_missing,
-        shapes=shapes,
+        n_rows,
+        n_missing,
+        shapes,
+        odd,
         n_values=len(known) if counts is None else int(counts[finite].sum()),
+        sketch=smallest_distinct(hashes, SKETCH_SIZE),
         minimum=float(known.min(initial=np.inf)),
         maximum=float(known.max(initial=-np.inf)),
         is_whole=bool((known == np.floor(known)).all()),
         sum_of_hashes=int(weighted.sum(dtype=np.uint64)),
-        n_infinite=n_infinite,
+        n_infinite=int(np.isinf(values).sum()) if counts is None else int(shapes[SHAPE["infinite"]]),
         n_like_codes=int(are_codes(known).sum()),
-        sketch=smallest_distinct(hashes, SKETCH_SIZE),
-        levels=frozenset(),
-        odd=odd,
     )
 
 
-def _of_text(
-    cells: NDArray[Any], counts: NDArray[np.int64], shapes: NDArray[np.int64], n_rows: int, n_missing: int, odd: str | None
-) -> Findings:
-    levels = frozenset(cells.tolist())
-    return Findings(
-        n_rows=n_rows,
-        n_missing=n_missing,
-        shapes=shapes,
-        n_values=int(counts.sum()),
-        minimum=np.inf,
-        maximum=-np.inf,
-        is_whole=False,
-        sum_of_hashes=0,
-        n_infinite=0,
-        n_like_codes=0,
-        sketch=smallest_distinct(pd.util.hash_array(cells, categorize=False), SKETCH_SIZE),
-        levels=levels if len(levels) <= MAX_LEVELS else None,
-        odd=odd,
-    )
-
-
-def _no_shapes() -> NDArray[np.int64]:
+def _no_shapes() -> Shapes:
     return np.zeros(len(SHAPES), dtype=np.int64)
 
 
@@ -255,14 +237,8 @@ def _hashes(values: Array) -> Hashes:
     return mixed_bits(np.ascontiguousarray(values).view(np.uint64))
 
 
-NO_FINDINGS = _of_values(np.empty(0), None, _no_shapes(), 0, 0)
+NO_FINDINGS = _of_values(np.empty(0), _no_shapes(), 0, 0)
 """About a column without rows, or one that nobody has looked at."""
-
-Shapes = NDArray[np.int64]
-
-ENOUGH = 0.99
-"""The share of the known cells that must be numbers or dates to read a column so; the other cells then count as missing."""
-MAX_PASSES = 6
 
 
 def settle_readings(
@@ -273,7 +249,9 @@ def settle_readings(
     A pass has to assume a reading for each column to find its smallest value and the like. The first rows tell which one, nearly always
     rightly; where the whole file tells another, these columns are read again.
     """
-    readings = _first_guess(source, kinds)
+    text = [name for name in kinds if source.storage[name] == "text"]
+    guess = _decide_all(source, _first_shapes(source, text), kinds)
+    readings = {name: guess.get(name, _without_looking(source, name, kinds[name]) or "point") for name in kinds}
     findings: dict[str, Findings] = {}
     shapes: dict[str, Shapes] = {}
     todo = readings
@@ -291,19 +269,13 @@ def settle_readings(
     return readings, findings
 
 
-def _first_guess(source: TableSource, kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
-    text = [name for name in kinds if source.storage[name] == "text"]
-    guess = _decide_all(source, first_shapes(source, text), kinds)
-    return {name: guess.get(name, _without_looking(source, name, kinds[name]) or "point") for name in kinds}
-
-
 def _decide_all(source: TableSource, shapes: Mapping[str, Shapes], kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
     separator = source.separator
-    has_commas = any(
-        _number_reading(one, separator, False) == "comma" and one[SHAPE["comma"]] > 0 and _is_number(one) for one in shapes.values()
-    )
+    with_commas = [one for one in shapes.values() if one[SHAPE["comma"]] > 0]
+    has_commas = any(_number_reading(one, separator, False) == "comma" and _is_number(one) for one in with_commas)
     return {
-        name: _without_looking(source, name, kinds[name]) or decide(one, kinds[name], separator, has_commas) for name, one in shapes.items()
+        name: _without_looking(source, name, kinds[name]) or _decide(one, kinds[name], separator, has_commas)
+        for name, one in shapes.items()
     }
 
 
@@ -314,12 +286,15 @@ def _without_looking(source: TableSource, name: str, kind: ColumnKind | None) ->
     return "typed" if source.storage[name] != "text" else None
 
 
-def decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas: bool) -> Reading:
+def _decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas: bool) -> Reading:
     """Return the reading of a column of text with cells of such shapes, in a file that has decimal commas elsewhere, or not."""
-    number, date = _number_reading(shapes, separator, has_commas), _date_reading(shapes)
+    number = _number_reading(shapes, separator, has_commas)
+    n_dates = {reading: _n_dates(shapes, reading) for reading in DATES}
+    date = max(DATES, key=lambda reading: n_dates[reading])
     if kind is not None:
-        return {"number": number, "boolean": "boolean", "date": date or "month/day/year", "category": "text"}[kind]
-    n_known = n_of_known(shapes)
+        dates: Reading = date if n_dates[date] else "month/day/year"
+        return {"number": number, "boolean": "boolean", "date": dates, "category": "text"}[kind]
+    n_known = _n_of_known(shapes)
     if n_known == 0:
         return number
     if shapes[SHAPE["boolean"]] == n_known + shapes[SHAPE["infinite"]] + shapes[SHAPE["dash"]]:
@@ -328,22 +303,22 @@ def decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas: 
         return "comma"  # so that the cells are told apart
     if shapes[fitting_shapes(number)].sum() >= ENOUGH * n_known:
         return number
-    return date if date and not _is_ambiguous(shapes) and _n_dates(shapes, date) >= ENOUGH * n_known else "text"
+    return date if not _is_ambiguous(shapes) and n_dates[date] >= ENOUGH * n_known else "text"
 
 
-def n_of_known(shapes: Shapes) -> int:
+def _n_of_known(shapes: Shapes) -> int:
     """Return the number of cells that are not missing, if the column holds numbers."""
     return int(shapes.sum() - shapes[SHAPE["infinite"]] - shapes[SHAPE["dash"]])
 
 
 def is_ambiguous_date(shapes: Shapes) -> bool:
     """Return whether all cells are dates of which nobody can tell day and month."""
-    return _is_ambiguous(shapes) and _n_dates(shapes, "month/day/year") >= ENOUGH * n_of_known(shapes) > 0
+    return _is_ambiguous(shapes) and _n_dates(shapes, "month/day/year") >= ENOUGH * _n_of_known(shapes) > 0
 
 
 def _is_number(shapes: Shapes) -> bool:
     commas = ("unsplit number", "whole", "point or thousands", "comma or thousands", "comma")
-    return sum(int(shapes[SHAPE[name]]) for name in commas) >= ENOUGH * n_of_known(shapes)
+    return sum(int(shapes[SHAPE[name]]) for name in commas) >= ENOUGH * _n_of_known(shapes)
 
 
 def _number_reading(shapes: Shapes, separator: str, has_commas: bool) -> Reading:
@@ -357,12 +332,6 @@ def _number_reading(shapes: Shapes, separator: str, has_commas: bool) -> Reading
     if either:
         return "grouped" if point or (separator == "," and not has_commas) else "comma"
     return "comma" if has_commas and not point and (thousands or unsplit) else "point"
-
-
-def _date_reading(shapes: Shapes) -> Reading | None:
-    counts = {reading: _n_dates(shapes, reading) for reading in DATES}
-    best = max(counts, key=lambda reading: counts[reading])
-    return best if counts[best] else None
 
 
 def _n_dates(shapes: Shapes, reading: Reading) -> int:

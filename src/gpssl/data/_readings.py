@@ -11,9 +11,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import compute
+from pyarrow import compute, types
 
-from ._encoding import MISSING_WORDS
+from ._frames import MISSING_WORDS
+from ._source import Storage
 
 Array = NDArray[np.float64]
 
@@ -60,6 +61,11 @@ SHAPES = (
 )
 SHAPE = {name: place for place, name in enumerate(SHAPES)}
 
+NO_TEXT = pa.scalar(None, pa.string())
+"""The null of strings."""
+UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""How many of each make a second."""
+
 
 class Cells(NamedTuple):
     """The different cells of a column, without space around them, and which of them each row has."""
@@ -85,11 +91,12 @@ def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING_WORDS) 
     encoded = [column.dictionary_encode() for column in columns]
     trimmed = compute.utf8_trim_whitespace(concatenated([one.dictionary for one in encoded]))
     missing = compute.is_in(trimmed, pa.array(words))
-    distinct = compute.if_else(missing, pa.scalar(None, pa.string()), trimmed)
+    distinct = compute.if_else(missing, NO_TEXT, trimmed)
     gone = _mask(missing)
     cells, start = [], 0
     for one in encoded:
-        places, end = _places(one.indices), start + len(one.dictionary)
+        end = start + len(one.dictionary)
+        places = one.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
         if gone[start:end].any():
             places = np.where(np.append(gone[start:end], True)[places], np.int32(-1), places)
         cells.append(Cells(distinct.slice(start, end - start), places))
@@ -100,10 +107,6 @@ def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING_WORDS) 
 def concatenated(columns: Sequence[Any]) -> pa.Array:
     """Return one array of all strings."""
     return pa.concat_arrays([column.cast(pa.string()) for column in columns]) if len(columns) != 1 else columns[0]
-
-
-def _places(indices: Any) -> NDArray[np.int32]:
-    return indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
 
 
 def fast_numbers(column: Any) -> pa.Array | None:
@@ -126,20 +129,23 @@ def _cast_to_numbers(column: Any) -> pa.Array | None:
 
 def without_missing_words(column: Any) -> pa.Array:
     """Return strings with null in the place of words that count as missing."""
-    return compute.if_else(compute.is_in(column, pa.array(MISSING_WORDS)), pa.scalar(None, pa.string()), column)
+    return compute.if_else(compute.is_in(column, pa.array(MISSING_WORDS)), NO_TEXT, column)
 
 
 def values_of(column: Any, reading: Reading) -> Array:
     """Return numbers, 1 and 0 for true and false, seconds since 1970 for dates; NaN for what is missing or cannot be read so."""
     if reading == "typed":
         return typed_values(column)
+    column = plain(column)
     numbers = fast_numbers(column) if reading == "point" else None
-    return spread_values(cells_of(column), reading) if numbers is None else finite_or_nan(as_floats(numbers))
+    if numbers is not None:
+        return finite_or_nan(as_floats(numbers))
+    cells = cells_of(column)
+    return spread_values(read_cells(cells.distinct, reading), cells)
 
 
-def spread_values(cells: Cells, reading: Reading, known: Array | None = None) -> Array:
-    """Return the value of each row, from the values of the different cells, which may be known already."""
-    values = read_cells(cells.distinct, reading) if known is None else known
+def spread_values(values: Array, cells: Cells) -> Array:
+    """Return the value of each row, from the values of the different cells."""
     return finite_or_nan(np.append(values, np.nan)[cells.places])
 
 
@@ -155,7 +161,8 @@ def read_cells(cells: pa.Array, reading: Reading) -> Array:
         known = np.where(_mask(compute.is_in(lower, pa.array((*FALSE, "0")))), 0.0, np.nan)
         return np.where(_mask(compute.is_in(lower, pa.array((*TRUE, "1")))), 1.0, known)
     if reading in NUMBERS:
-        return _read_numbers(cells, reading)
+        fits, pointed = _with_points(cells, reading)
+        return as_floats(compute.if_else(fits, pointed, NO_TEXT).cast(pa.float64()))
     return _read_dates(cells, _DATES[reading])
 
 
@@ -193,18 +200,14 @@ def fitting_shapes(reading: Reading) -> list[int]:
     return split if reading == "comma" else [SHAPE["unsplit number"], *split]
 
 
-def _read_numbers(cells: pa.Array, reading: Reading) -> Array:
-    fits, plain = _with_points(cells, reading)
-    return as_floats(compute.if_else(fits, plain, pa.scalar(None, pa.string())).cast(pa.float64()))
-
-
 def with_points(column: Any, reading: Reading) -> pa.Array:
     """Return text with the same digits, where cells that the reading fits have decimal points; all others as they were."""
-    fits, plain = _with_points(compute.utf8_trim_whitespace(column), reading)
-    return compute.if_else(fits, plain, column)
+    fits, pointed = _with_points(compute.utf8_trim_whitespace(column), reading)
+    return compute.if_else(fits, pointed, column)
 
 
 def _with_points(cells: pa.Array, reading: Reading) -> tuple[pa.Array, pa.Array]:
+    """Return which cells the reading of numbers fits, and their text with decimal points."""
     fits = compute.match_substring_regex(cells, "|".join(_SHAPES[name] for name in _FITTING[reading]))
     if reading == "comma":  # a point that does not stand before three digits is a decimal point also here
         return fits, compute.replace_substring(compute.replace_substring(cells, ".", ""), ",", ".")
@@ -228,7 +231,7 @@ def _field(field: pa.Array, fits: NDArray[np.bool_]) -> Array:
     """Return year, month or another field of dates as numbers; 0 where it is not given, 1 where there is no date."""
     text = compute.replace_substring(field, ",", ".")
     given = compute.and_(compute.not_equal(text, ""), pa.array(fits))
-    values = as_floats(compute.if_else(given, text, pa.scalar(None, pa.string())).cast(pa.float64()))
+    values = as_floats(compute.if_else(given, text, NO_TEXT).cast(pa.float64()))
     return np.where(np.isnan(values), np.where(fits, 0.0, 1.0), values)
 
 
@@ -241,9 +244,50 @@ def _zone_seconds(zone: pa.Array) -> Array:
     return sign * (3600 * hours + 60 * minutes)
 
 
+def storage_of(kind: Any) -> Storage | None:
+    """Return what a column of an Arrow type holds; None for what cannot be used."""
+    if types.is_dictionary(kind):
+        inside = storage_of(kind.value_type)
+        return "category" if inside == "text" else inside
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind) or str(kind) == "string_view":
+        return "text"
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return "date"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind) or types.is_time(kind):
+        return "number"
+    return None
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Return the same values, but all text as strings, without a dictionary: each part of a file may have its own."""
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.string()) if storage_of(column.type) == "text" else column
+
+
+def canonical(column: pa.Array) -> pa.Array:
+    """Return strings without words that count as missing, double precision, or microseconds in Greenwich time."""
+    column = plain(column)
+    kind = column.type
+    storage = storage_of(kind)
+    if storage == "text":
+        return without_missing_words(column)
+    if storage == "date":
+        return column.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.timestamp("us"), safe=False)
+    if types.is_duration(kind) or types.is_time(kind):
+        whole = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+        return compute.divide(whole.cast(pa.float64(), safe=False), UNITS[kind.unit])
+    if types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    return column.cast(pa.float64(), safe=False)
+
+
 def typed_values(column: Any) -> Array:
     """Return numbers, or seconds since 1970."""
-    if pa.types.is_timestamp(column.type):
+    column = canonical(column)
+    if types.is_timestamp(column.type):
         return as_floats(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / 1e6
     return as_floats(column)
 

@@ -1,4 +1,4 @@
-"""Rows that need not fit in memory: what all sources of rows share, and rows of arrays, which can be sliced."""
+"""Rows that need not fit in memory: what all sources of rows share, rows of arrays, which can be sliced, and `open_rows`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from copy import copy
 from functools import partial
 from itertools import islice
 from operator import itemgetter
+from os import PathLike
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_array
 
 from .._runtime.progress import Progress
@@ -29,6 +30,10 @@ MIN_ROWS = 1024
 """Fewest rows of a part of an array."""
 SAMPLE_ROWS = 2048
 """Fewest rows of a sample, so that one pass is enough for most that ask."""
+STORED = ("h5py", "zarr", "anndata")
+"""Libraries whose arrays are read from files by slicing them."""
+FILE_ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.bz2", ".tsv.bz2", ".csv.zst", ".tsv.zst")
+"""Endings of names that make a list of texts a list of files, and a file in a folder one of the table."""
 
 Array = NDArray[np.float64]
 Summary = TypeVar("Summary")
@@ -56,13 +61,9 @@ def check_part(rows: Any, place: str, first: int | None = None, names: Sequence[
     try:
         return check_array(rows, dtype=[np.float64, np.float32], ensure_min_samples=0, ensure_all_finite=True)
     except (ValueError, TypeError) as error:
-        message = f"In {place}{_row_range(rows, first)}: {error}{_first_that_is_not_finite(rows, first, names)}"
+        where = f"{len(rows):,} rows" if first is None else f"rows {first:,} to {first + len(rows) - 1:,}"
+        message = f"In {place} ({where}): {error}{_first_that_is_not_finite(rows, first, names)}"
         raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
-
-
-def _row_range(rows: Any, first: int | None) -> str:
-    n_rows = len(rows)
-    return f" ({n_rows:,} rows)" if first is None else f" (rows {first:,} to {first + n_rows - 1:,})"
 
 
 def _first_that_is_not_finite(rows: Any, first: int | None, names: Sequence[str] | None) -> str:
@@ -271,8 +272,12 @@ class SliceableRows(Rows):
         filename = getattr(self.X, "filename", None) if isinstance(self.X, np.memmap) else None
         if not filename:
             return None
+        whole = self.X
+        while isinstance(whole.base, np.memmap):
+            whole = whole.base
+        position = int(whole.offset + self.X.__array_interface__["data"][0] - whole.__array_interface__["data"][0])
         state = os.stat(filename)
-        layout = f"{self.X.dtype} {self.X.shape} {self.X.strides} {_position(self.X)} {MIN_PARTS} {MIN_ROWS}"
+        layout = f"{self.X.dtype} {self.X.shape} {self.X.strides} {position} {MIN_PARTS} {MIN_ROWS}"
         return f"{os.path.abspath(filename)} {state.st_size} {state.st_mtime_ns} {layout}"
 
     def parts(self) -> Iterator[Part]:
@@ -290,14 +295,6 @@ class SliceableRows(Rows):
     def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], shape: tuple[int | None, ...]) -> Any:
         """Apply `function` as for all rows, but at once to all rows in memory."""
         return function(self.X) if self.come_at_once else super().map(function, shape)
-
-
-def _position(X: Any) -> int:
-    """Return where in its file a mapped array, or a slice of one, begins."""
-    whole = X
-    while isinstance(whole.base, np.memmap):
-        whole = whole.base
-    return int(whole.offset + X.__array_interface__["data"][0] - whole.__array_interface__["data"][0])
 
 
 def _release_pages(X: Any) -> None:
@@ -342,3 +339,69 @@ class MappedRows(Rows):
 
     def _mapped(self, part: Part) -> Part:
         return Part(self.function(part.rows), part.weight)
+
+
+def is_lazy(X: Any) -> bool:
+    """Return whether the rows of X are read part by part, because they may not fit in memory."""
+    return isinstance(X, Rows | np.memmap) or is_path(X) or _is_dask(X) or _is_stored(X)
+
+
+def open_rows(X: Any, sample_weight: Array | None = None) -> Rows:
+    """Return the rows of a Dask array or data frame, of files, of an array in a file, or of one in memory."""
+    if isinstance(X, Rows):
+        return X if sample_weight is None else X.weighted(sample_weight)
+    if is_path(X):
+        from ._table_files import TableFiles
+
+        return TableFiles(X, sample_weight=sample_weight)
+    if _is_dask(X):
+        from ._dask import DaskRows
+
+        return DaskRows(X, sample_weight)
+    if _is_stored(X) and type(X).__name__ == "AnnData":
+        if X.X is None:
+            raise ValueError("This AnnData object has no X. Pass the matrix to learn from, such as adata.layers[...] or adata.obsm[...].")
+        rows = open_rows(X.X, sample_weight)
+        rows.names = [str(name) for name in X.var_names]
+        return rows
+    if _is_stored(X):
+        _check_stored(X)
+        return SliceableRows(X, sample_weight)
+    if issparse(X):
+        return SliceableRows(csr_array(X), sample_weight)
+    return SliceableRows(X if isinstance(X, np.ndarray) else np.asarray(X), sample_weight)
+
+
+def is_path(X: Any) -> bool:
+    """Tell the name of a file, or of several, from rows."""
+    if isinstance(X, str | PathLike):
+        return True
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(item, PathLike) or is_file_name(item) for item in X)
+
+
+def is_file_name(item: Any) -> bool:
+    """Return whether an item of a list is a text that ends as names of files do."""
+    return isinstance(item, str) and item.lower().endswith(FILE_ENDINGS)
+
+
+def _is_dask(X: Any) -> bool:
+    """Return whether X is a Dask array or data frame, without importing Dask."""
+    module = type(X).__module__
+    return module.startswith("dask.array") or (module.startswith("dask.dataframe") and hasattr(X, "npartitions"))
+
+
+def _is_stored(X: Any) -> bool:
+    return type(X).__module__.split(".")[0] in STORED
+
+
+def _check_stored(X: Any) -> None:
+    """Raise an error unless X is a matrix in a file that can be read by rows."""
+    if not hasattr(X, "shape"):
+        raise TypeError(f"{type(X).__name__} is no array of rows and columns: pass one of its datasets.")
+    if len(X.shape) != 2:
+        raise ValueError(f"Expected 2D array, got one of shape {tuple(X.shape)} instead. Reshape your data: rows and columns.")
+    if getattr(X, "format", "csr") == "csc":
+        raise ValueError(
+            "This sparse matrix is stored by columns (CSC), so that each block of rows would mean reading all of it. Store it by rows: "
+            "adata.X = adata.to_memory().X.tocsr(), and write it again."
+        )

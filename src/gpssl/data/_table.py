@@ -16,66 +16,26 @@ from numpy.typing import NDArray
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits
-from ._column_facts import ColumnFacts, ColumnKind
 from ._columns import (
     Column,
     MissingLabels,
     TablePart,
     check_kinds,
-    encoded_arrays,
+    column_of,
     header_of_columns,
-    identity_of,
+    keep_codes,
     looks_like_id,
     missing_labels,
     notes_on_reading,
     why_not,
 )
-from ._delimited import DelimitedFile
 from ._errors import FileError, beginning, listed, no_such_column
+from ._formats import open_source
+from ._frames import ColumnFacts, ColumnKind
 from ._labels import TargetKind
-from ._profile import Findings, kind_of, settle_readings
-from ._readings import Reading
-from ._rows import Part, Rows, rows_of_a_part
-from ._store import SourcePart, TableSource
-from ._typed import TypedFile
-
-
-class EncodedRows(Rows):
-    """Numbers as they are, dates as seconds, codes for categories and NaN for gaps, as `encode_table` has them."""
-
-    are_encoded = True
-
-    def __init__(self, source: TableSource, columns: list[Column], n_rows: int) -> None:
-        super().__init__()
-        self.source, self.columns = source, columns
-        self.n_rows: int = n_rows
-        self.n_columns = len(columns)
-        self.names = [column.name for column in columns]
-        self.header = header_of_columns(columns)
-
-    @property
-    def identity(self) -> str:
-        """The file with size and time of change, and how its columns are read."""
-        return identity_of([self.source], self.columns)
-
-    def only(self, places: list[int]) -> EncodedRows:
-        """Return the same rows with these columns only: the others are not read."""
-        other = EncodedRows(self.source, [self.columns[place] for place in places], self.n_rows)
-        other.sample_weight = self.sample_weight
-        return other
-
-    def parts(self) -> Iterator[Part]:
-        """Iterate over parts of the file, cut to a size that suits the memory."""
-        size, first = rows_of_a_part(self.n_columns), 0
-        for rows in encoded_arrays(self.source, self.columns):
-            for start in range(0, len(rows), size):
-                part = rows[start : start + size]
-                yield Part(part, self.weight_of(first, len(part)))
-                first += len(part)
-        if first != self.n_rows:
-            raise FileError(f"{self.source.path} has {first:,} rows now, but had {self.n_rows:,}: leave it alone while it is read.")
-        self.check_weights_are_as_many(first)
-
+from ._profile import settle_readings
+from ._source import SourcePart, TableSource
+from ._table_files import EncodedRows
 
 MEMORY_BYTES = 256 * 2**20
 """The most bytes of a table that is held in memory as a whole."""
@@ -83,16 +43,6 @@ CELL_BYTES: dict[ColumnKind, int] = {"number": 8, "boolean": 8, "date": 8, "cate
 MOST_CLASSES = 20
 CLASS_SHARE = 0.05
 """Whole numbers are classes while there are at most so many different ones, or such a share of the rows."""
-COMPRESSED = (".gz", ".bz2", ".zst", ".zstd")
-TEXT, JSON = (".csv", ".tsv", ".txt", ".tab", ".dat"), (".jsonl", ".ndjson")
-PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
-OTHER = {
-    ".xlsx": "is a workbook: save the sheet as CSV",
-    ".xls": "is a workbook: save the sheet as CSV",
-    ".ods": "is a workbook: save the sheet as CSV",
-    ".h5ad": "holds AnnData, not a table of columns",
-    ".json": "should have one object in each line and be called .jsonl",
-}
 
 
 def open_table(
@@ -127,7 +77,6 @@ def open_table(
     """
     source = open_source(Path(path))
     named = [one for one in ignore if isinstance(one, str)]
-    _check_names(source, title or source.path, keep, named, target, columns)
     patterns = [one for one in ignore if isinstance(one, re.Pattern)]
     matched = [name for name in source.names if name != target and any(pattern.fullmatch(name) for pattern in patterns)]
     table = FileTable(source, title or source.path, keep=keep, ignore=[*named, *matched], target=target, wanted=columns)
@@ -171,6 +120,7 @@ class FileTable:
         self.target_name = target
         self.target_kind: TargetKind | None = None
         self.dropped: dict[str, str] = dict(source.unusable)
+        self._check_names([*keep, *ignore], [] if wanted is None else [fact.name for fact in wanted])
         kinds: dict[str, ColumnKind | None] = {fact.name: fact.kind for fact in wanted or ()}
         if wanted is None:
             kinds = dict.fromkeys(name for name in source.names if name in source.storage and name not in ignore)
@@ -182,8 +132,20 @@ class FileTable:
             self._choose(keep)
         else:
             self.used = [fact.name for fact in wanted]
-            check_kinds([self.column(name) for name in self.used], self._title)
+            check_kinds(self._columns_named(self.used), self._title)
         self.notes = [*source.notes, *notes_on_reading(list(self._columns.values()))]
+
+    def _check_names(self, asked_for: Sequence[str], trained_on: Sequence[str]) -> None:
+        """Raise FileError for a column that is not there, and for a target that cannot be predicted."""
+        source, target = self._source, self.target_name
+        for name in (*asked_for, *([] if target is None else [target])):
+            if name not in source.names:
+                raise no_such_column(name, source.names, self._title)
+        if target is not None and target in source.unusable:
+            raise FileError(f"The target {target!r} of {self._title} {source.unusable[target]}.")
+        missing = [name for name in trained_on if name not in source.storage]
+        if missing:
+            raise FileError(f"{beginning(self._title)} lacks {len(missing):,} column(s) that the model was trained on: {listed(missing)}.")
 
     def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
         """Find out what the columns hold, from all their cells."""
@@ -192,7 +154,7 @@ class FileTable:
         report.finish()
         if not findings:
             raise FileError(f"{beginning(self._title)} has names of columns, but no rows.")
-        self._columns = {name: self._new_column(name, kinds[name], reading, findings[name]) for name, reading in readings.items()}
+        self._columns = {name: column_of(self._source, name, kinds[name], reading, findings[name]) for name, reading in readings.items()}
         self.n_rows = next(iter(findings.values())).n_rows
 
     def _choose(self, keep: Sequence[str]) -> None:
@@ -222,41 +184,35 @@ class FileTable:
 
     def column(self, name: str) -> Column:
         """Return one column, by its name."""
-        self._settle([name])
-        return self._columns[name]
+        return self._columns_named([name])[0]
 
-    def _settle(self, names: Sequence[str]) -> None:
-        """Find out what columns hold that were not asked for at first."""
+    def _columns_named(self, names: Sequence[str]) -> list[Column]:
+        """Return these columns; find out what they hold where they were not asked for at first."""
         new = [name for name in names if name not in self._columns]
         for name in new:
             if name not in self._source.storage:
                 raise no_such_column(name, self._source.names, self._title)
-        if not new:
-            return
-        readings, findings = settle_readings(self._source, dict.fromkeys(new))
+        readings, findings = settle_readings(self._source, dict.fromkeys(new)) if new else ({}, {})
         for name in new:
-            self._columns[name] = self._new_column(name, None, readings[name], findings[name])
-
-    def _new_column(self, name: str, kind: ColumnKind | None, reading: Reading, findings: Findings) -> Column:
-        storage = self._source.storage[name]
-        return Column(name, kind or kind_of(reading, storage), storage, self._source.knows_types, reading, findings)
+            self._columns[name] = column_of(self._source, name, None, readings[name], findings[name])
+        return [self._columns[name] for name in names]
 
     @property
     def facts(self) -> list[ColumnFacts]:
         """What is known of the columns to learn from."""
-        return [self.column(name).facts for name in self.used]
+        return [column.facts for column in self._columns_named(self.used)]
 
     @property
     def fits_in_memory(self) -> bool:
         """Whether the data frame of all rows is small, together with all cells of the file as the person had them."""
-        a_row = sum(CELL_BYTES[self.column(name).kind] for name in self.used) + 8 * len(self.names)
+        a_row = sum(CELL_BYTES[column.kind] for column in self._columns_named(self.used)) + 8 * len(self.names)
         numbers = self.n_rows * a_row
         return numbers <= MEMORY_BYTES and numbers + self._source.text_bytes <= MEMORY_BYTES
 
     @property
     def likely_target_kind(self) -> TargetKind:
         """Numbers with fractions, or many different whole ones, are a number; all else are classes."""
-        column = self.column(self._target())
+        column = self._target_column
         if column.kind != "number":
             return "class"
         n_distinct, n_values = column.findings.n_distinct, column.findings.n_values
@@ -267,12 +223,12 @@ class FileTable:
 
     def frame(self, extra: Sequence[str] = ()) -> pd.DataFrame:
         """Return all rows, with further columns. Numbers and booleans are float64, dates datetime64, categories text."""
-        return pd.concat([self._empty(extra), *self.frames(extra)], ignore_index=True) if self.n_rows else self._empty(extra)
+        empty = header_of_columns(self._used_and(extra))
+        return pd.concat([empty, *self.frames(extra)], ignore_index=True) if self.n_rows else empty
 
     def frames(self, extra: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         """Yield the same, part by part; the index counts the rows of the file."""
-        columns = self._columns_of(extra)
-        first = 0
+        columns, first = self._used_and(extra), 0
 
         def convert(part: SourcePart) -> dict[str, NDArray[Any]]:
             return {column.name: column.values(part) for column in columns}
@@ -285,27 +241,17 @@ class FileTable:
 
     def parts(self) -> Iterator[TablePart]:
         """Iterate over all rows: the columns to learn from, and all columns as the person had them."""
-        names, first = self.names, 0
-        self._settle(names)
-        columns = [self.column(name) for name in names]
-        for part in self._source.parts(names):
+        columns, first = self._columns_named(self.names), 0
+        for part in self._source.parts(self.names):
             yield TablePart(part, columns, self.used, first)
             first += part.cells.num_rows
 
     def rows(self) -> EncodedRows:
         """Return the columns to learn from as encoded numbers, for a fit that reads part by part."""
-        columns = [self.column(name) for name in self.used]
-        self._keep_codes([column for column in columns if column.kind == "category"])
+        columns = self._columns_named(self.used)
+        keep_codes(self._source, [column for column in columns if column.name not in self._with_codes])
+        self._with_codes.update(self.used)
         return EncodedRows(self._source, columns, self.n_rows)
-
-    def _keep_codes(self, columns: list[Column]) -> None:
-        """Let the source keep the codes of categories, which are found by hashing each of them."""
-        new = [column for column in columns if column.name not in self._with_codes]
-        if new:
-            names = [column.name for column in new]
-            parts = self._source.parts(names)
-            self._source.keep_values(names, ({column.name: column.encoded(part) for column in new} for part in parts))
-            self._with_codes |= set(names)
 
     def sample(self, n_rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
         """Return at most so many rows, each as likely as any other, in the order of the file: the same ones however the file is read."""
@@ -313,7 +259,7 @@ class FileTable:
             return self.frame()
         last = np.partition(_row_hashes(0, self.n_rows, seed), n_rows - 1)[n_rows - 1]
         parts = [part[_row_hashes(part.index[0], len(part), seed) <= last] for part in self.frames()]
-        return pd.concat([self._empty(()), *parts])
+        return pd.concat([header_of_columns(self._used_and(())), *parts])
 
     def target(self) -> NDArray[Any]:
         """Return the target of each row: numbers with NaN, or classes as text with None, where it is missing."""
@@ -321,14 +267,14 @@ class FileTable:
 
     @cached_property
     def _target_values(self) -> NDArray[Any]:
-        column = self.column(self._target())
+        column = self._target_column
         if self.target_kind == "number":
             return np.concatenate([column.values(part) for part in self._source.parts([column.name])]).astype(np.float64)
         return np.concatenate([column.labels(part, self._missing_labels.words) for part in self._cells_of(column)]).astype(object)
 
     @cached_property
     def _missing_labels(self) -> MissingLabels:
-        column = self.column(self._target())
+        column = self._target_column
         is_complete = column.findings.n_values == column.findings.n_rows
         return missing_labels(column, () if is_complete else self._cells_of(column))
 
@@ -341,76 +287,17 @@ class FileTable:
         """Return one column as it stands in the file, part by part."""
         return (part.cells.column(0) for part in self._source.parts([column.name]))
 
-    def _target(self) -> str:
+    @property
+    def _target_column(self) -> Column:
         if self.target_name is None:
             raise ValueError("This table was opened without a target.")
-        return self.target_name
+        return self.column(self.target_name)
 
-    def _columns_of(self, extra: Sequence[str]) -> list[Column]:
-        names = list(dict.fromkeys([*self.used, *extra]))
-        self._settle(names)
-        return [self.column(name) for name in names]
-
-    def _empty(self, extra: Sequence[str]) -> pd.DataFrame:
-        return header_of_columns(self._columns_of(extra))
+    def _used_and(self, extra: Sequence[str]) -> list[Column]:
+        return self._columns_named(list(dict.fromkeys([*self.used, *extra])))
 
 
 def _row_hashes(first: int, n_rows: int, seed: int) -> NDArray[np.uint64]:
     """Return a random number for each row, from its place in the file alone."""
     start = mixed_bits(np.array([seed], dtype=np.uint64))
     return mixed_bits(mixed_bits(np.arange(first, first + n_rows, dtype=np.uint64) + np.uint64(1)) ^ start)
-
-
-def open_source(path: Path) -> TableSource:
-    """Open a file by the ending of its name. A file of text is read to its end."""
-    if path.is_dir():
-        raise FileError(f"{path} is a folder: name a file.")
-    if not path.exists():
-        near = _files_like(path)
-        raise FileError(f"There is no file {path}{near}")
-    name = path.name.lower()
-    for ending in COMPRESSED:
-        name = name.removesuffix(ending)
-    ending = Path(name).suffix
-    if ending in OTHER:
-        raise FileError(f"{path} {OTHER[ending]}.")
-    if ending in PARQUET + ARROW:
-        return TypedFile(path, is_parquet=ending in PARQUET)
-    if ending in JSON:
-        from ._json_lines import JsonLinesFile
-
-        return JsonLinesFile(path)
-    if ending in TEXT or ending == "":
-        return DelimitedFile(path)
-    raise FileError(f"{path} ends in {ending}; tables are read from {', '.join(TEXT[:3] + PARQUET + ARROW + JSON)}, compressed or not.")
-
-
-def _files_like(path: Path) -> str:
-    import difflib
-
-    try:
-        names = [file.name for file in path.parent.iterdir()]
-    except OSError:
-        return "."
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
-    return f"; did you mean {str(path.with_name(near[0]))!r}?" if near else "."
-
-
-def _check_names(
-    source: TableSource,
-    title: str | Path,
-    keep: Sequence[str],
-    ignore: Sequence[str],
-    target: str | None,
-    columns: Sequence[ColumnFacts] | None,
-) -> None:
-    for name in (*keep, *ignore):
-        if name not in source.names:
-            raise no_such_column(name, source.names, title)
-    if target is not None and target not in source.names:
-        raise no_such_column(target, source.names, title)
-    if target is not None and target in source.unusable:
-        raise FileError(f"The target {target!r} of {title} {source.unusable[target]}.")
-    missing = [fact.name for fact in columns or () if fact.name not in source.storage]
-    if missing:
-        raise FileError(f"{beginning(title)} lacks {len(missing):,} column(s) that the model was trained on: {listed(missing)}.")

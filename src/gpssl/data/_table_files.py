@@ -1,4 +1,4 @@
-"""Rows of one or several files with the same columns, for a fit that reads them part by part."""
+"""Rows of files, for a fit that reads them part by part."""
 
 from __future__ import annotations
 
@@ -15,15 +15,50 @@ from typing import Any
 
 import numpy as np
 
-from ._columns import Column, check_kinds, encoded_arrays, header_of_columns, identity_of
-from ._profile import NO_FINDINGS, kind_of, settle_readings
-from ._rows import Array, Part, Rows, check_part, rows_of_a_part
-from ._store import TableSource
-from ._table import open_source
-from ._typed import TypedFile
+from ._arrays import row_blocks
+from ._columns import Column, check_kinds, column_of, encoded_arrays, header_of_columns, identity_of, keep_codes
+from ._errors import FileError
+from ._formats import TypedFile, open_source
+from ._profile import NO_FINDINGS, settle_readings
+from ._rows import Array, Part, Rows, check_part, is_file_name, rows_of_a_part
+from ._source import TableSource
 
-SEVERAL = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.bz2", ".tsv.bz2", ".csv.zst", ".tsv.zst")
-"""Endings of names that make a list of texts a list of files, and a file in a folder one of the table."""
+
+class EncodedRows(Rows):
+    """Numbers as they are, dates as seconds, codes for categories and NaN for gaps, as `encode_table` has them."""
+
+    are_encoded = True
+
+    def __init__(self, source: TableSource, columns: list[Column], n_rows: int) -> None:
+        super().__init__()
+        self.source, self.columns = source, columns
+        self.n_rows: int = n_rows
+        self.n_columns = len(columns)
+        self.names = [column.name for column in columns]
+        self.header = header_of_columns(columns)
+
+    @property
+    def identity(self) -> str:
+        """The file with size and time of change, and how its columns are read."""
+        return identity_of([self.source], self.columns)
+
+    def only(self, places: list[int]) -> EncodedRows:
+        """Return the same rows with these columns only: the others are not read."""
+        other = EncodedRows(self.source, [self.columns[place] for place in places], self.n_rows)
+        other.sample_weight = self.sample_weight
+        return other
+
+    def parts(self) -> Iterator[Part]:
+        """Iterate over parts of the file, cut to a size that suits the memory."""
+        size, first = rows_of_a_part(self.n_columns), 0
+        for array in encoded_arrays(self.source, self.columns):
+            for block in row_blocks(len(array), size):
+                rows = array[block]
+                yield Part(rows, self.weight_of(first, len(rows)))
+                first += len(rows)
+        if first != self.n_rows:
+            raise FileError(f"{self.source.path} has {first:,} rows now, but had {self.n_rows:,}: leave it alone while it is read.")
+        self.check_weights_are_as_many(first)
 
 
 class TableFiles(Rows):
@@ -54,7 +89,8 @@ class TableFiles(Rows):
         sample_weight: Array | None = None,
     ) -> None:
         super().__init__(sample_weight)
-        self.files = _find_files(path)
+        paths: list[Any] = list(path) if isinstance(path, list | tuple) else [path]
+        self.files = [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
         if columns is not None:
             _check_choice(columns)
         self._sources: list[TableSource] = [open_source(file) for file in self.files]
@@ -86,9 +122,8 @@ class TableFiles(Rows):
         size, first = rows_of_a_part(self.n_columns), 0
         for file, source, columns in zip(self.files, self._sources, self._columns, strict=True):
             for array in encoded_arrays(source, columns, self._dtype):
-                for start in range(0, len(array), size):
-                    rows = array[start : start + size]
-                    rows = rows if self.are_encoded else check_part(rows, file.name, first, self.names)
+                for block in row_blocks(len(array), size):
+                    rows = array[block] if self.are_encoded else check_part(array[block], file.name, first, self.names)
                     yield Part(rows, self.weight_of(first, len(rows)))
                     first += len(rows)
         self.check_weights_are_as_many(first)
@@ -98,7 +133,9 @@ class TableFiles(Rows):
         names = [_names_of(source, chosen) for source in self._sources]
         for file, others in zip(self.files, names, strict=True):
             if others != names[0]:
-                raise ValueError(f"{file} has other columns than {self.files[0]}: {_difference(others, names[0])}.")
+                different = [f"{one!r} instead of {other!r}" for one, other in zip(others, names[0], strict=False) if one != other]
+                what = different[0] if different else f"{len(others)} instead of {len(names[0])}"
+                raise ValueError(f"{file} has other columns than {self.files[0]}: {what}.")
         return names[0]
 
     def _columns_of_each(self) -> list[list[Column]]:
@@ -124,17 +161,10 @@ def _columns_of(source: TableSource, names: Sequence[str], kinds: dict[str, Any]
     """Return how to read these columns, as the kinds that are wanted. Only cells of text have to be looked at for that."""
     text = {name: kinds.get(name) for name in names if source.storage[name] in ("text", "category")}
     readings, findings = settle_readings(source, text) if text and source.n_rows else ({}, {})
-    columns = []
-    for name in names:
-        reading = readings.get(name, "typed")
-        kind = kinds.get(name) or kind_of(reading, source.storage[name])
-        columns.append(Column(name, kind, source.storage[name], source.knows_types, reading, findings.get(name, NO_FINDINGS)))
+    columns = [column_of(source, name, kinds.get(name), readings.get(name, "typed"), findings.get(name, NO_FINDINGS)) for name in names]
     if kinds and source.n_rows:
         check_kinds(columns, source.path, "in the files before it")
-    codes = [column for column in columns if column.kind == "category"]
-    if codes:
-        parts = source.parts([column.name for column in codes])
-        source.keep_values([column.name for column in codes], ({one.name: one.encoded(part) for one in codes} for part in parts))
+    keep_codes(source, columns)
     return columns
 
 
@@ -155,18 +185,8 @@ def _names_of(source: TableSource, chosen: list[str] | None) -> list[str]:
     return names
 
 
-def is_file_name(text: str) -> bool:
-    """Tell by its ending whether a text in a list is the name of a file."""
-    return text.lower().endswith(SEVERAL)
-
-
-def _find_files(path: Any) -> list[Path]:
-    """Return the files that are meant."""
-    paths = list(path) if isinstance(path, list | tuple) else [path]
-    return [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
-
-
 def _expand(path: str) -> list[Path]:
+    """Return the file, those of a folder, or those that a pattern matches."""
     if os.path.isdir(path):
         files = [file for file in Path(path).iterdir() if is_file_name(file.name) and file.is_file() and file.name[0] not in "._"]
         if not files:
@@ -206,8 +226,3 @@ def _check_choice(columns: Sequence[str]) -> None:
     repeated = [name for name, count in Counter(columns).items() if count > 1]
     if repeated:
         raise ValueError(f"columns has {repeated[0]!r} more than once.")
-
-
-def _difference(names: Sequence[str], others: Sequence[str]) -> str:
-    different = [f"{one!r} instead of {other!r}" for one, other in zip(names, others, strict=False) if one != other]
-    return different[0] if different else f"{len(names)} instead of {len(others)}"

@@ -22,7 +22,7 @@ from pyarrow.parquet import ParquetWriter
 from .._runtime import written_beside
 from .._runtime.threads import InOrder, n_blas_threads
 from ._errors import FileError
-from ._typed import canonical
+from ._readings import canonical
 
 Write = Callable[[pd.DataFrame], None]
 
@@ -35,16 +35,18 @@ def write_table(path: str | PathLike[str], frames: pd.DataFrame | Iterable[pd.Da
     Known are .csv and .tsv (UTF-8, numbers with all their digits), .parquet, .arrow and .feather, and .jsonl. An index is not written.
     """
     path = Path(path)
-    open_writer = _writer_for(path)
+    if path.suffix.lower() not in _WRITERS:
+        raise FileError(f"{path} ends in {path.suffix or 'nothing'}; tables are written as {', '.join(_WRITERS)}.")
     with replacing(path, force=force) as temporary:
         parts = iter([frames] if isinstance(frames, pd.DataFrame) else frames)
         first = next(parts, None)
         if first is None:
             raise FileError(f"There is nothing to write to {path}.")
-        with open_writer(temporary, first) as write:
+        with _WRITERS[path.suffix.lower()](temporary, first) as write:
             write(first)
             for part in parts:
-                _check_alike(first, part)
+                if list(first.columns) != list(part.columns):
+                    raise ValueError("The parts of a table must have the same columns.")
                 write(part)
 
 
@@ -71,11 +73,6 @@ def check_writable(path: str | PathLike[str], *, force: bool) -> None:
         raise FileError(f"Nothing may be written in the folder {path.parent}: choose another, or change its permissions.")
 
 
-def _check_alike(first: pd.DataFrame, part: pd.DataFrame) -> None:
-    if list(first.columns) != list(part.columns):
-        raise ValueError("The parts of a table must have the same columns.")
-
-
 def _arrow_table(frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
 
@@ -87,18 +84,13 @@ def _csv(path: Path, first: pd.DataFrame, separator: str = ",") -> Iterator[Writ
         file.write((separator.join(names.to_pylist()) + "\n").encode())
         to_lines, n_threads = partial(_lines, separator=separator), n_blas_threads()
         with InOrder(to_lines, file.write, n_threads=n_threads, max_waiting=2 * n_threads) as lines:
-            yield partial(_add_lines, lines)
 
+            def write(frame: pd.DataFrame) -> None:  # threads make lines of these rows, while the caller makes the next
+                table = _arrow_table(frame)
+                for start in range(0, len(frame), LINES_AT_A_TIME):
+                    lines.add(table.slice(start, LINES_AT_A_TIME))
 
-def _tsv(path: Path, first: pd.DataFrame) -> Any:
-    return _csv(path, first, "\t")
-
-
-def _add_lines(lines: InOrder[pa.Table, memoryview], frame: pd.DataFrame) -> None:
-    """Hand the rows to the threads that write lines, while the caller makes the next rows."""
-    table = _arrow_table(frame)
-    for start in range(0, len(frame), LINES_AT_A_TIME):
-        lines.add(table.slice(start, LINES_AT_A_TIME))
+            yield write
 
 
 def _lines(table: pa.Table, separator: str) -> memoryview:
@@ -118,24 +110,17 @@ def _cells(column: Any, separator: str) -> pa.Array:
     if pa.types.is_float16(column.type):
         column = column.cast(pa.float32())
     if pa.types.is_floating(column.type):
-        column = _without_nan(column)
+        is_nan = compute.is_nan(column)
+        if compute.any(is_nan).as_py():  # most columns have none, and need no copy
+            column = compute.if_else(is_nan, None, column)
     if pa.types.is_duration(column.type):
         column = canonical(column)
     if pa.types.is_timestamp(column.type):
         return _times(column).fill_null("")
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    text = _without_nulls(column.cast(pa.string()))
+    text = column.cast(pa.string())
+    text = text.fill_null("") if text.null_count else text
     return _quoted(text, separator) if is_text else text
-
-
-def _without_nan(column: pa.Array) -> pa.Array:
-    """Return null in the place of NaN; most columns have none, and need no copy."""
-    is_nan = compute.is_nan(column)
-    return compute.if_else(is_nan, None, column) if compute.any(is_nan).as_py() else column
-
-
-def _without_nulls(text: pa.Array) -> pa.Array:
-    return text.fill_null("") if text.null_count else text
 
 
 def _times(column: Any) -> pa.Array:
@@ -175,9 +160,8 @@ def _arrow(path: Path, first: pd.DataFrame) -> Iterator[Write]:
 
 def _schema(first: pd.DataFrame) -> pa.Schema:
     """Return the schema of the first part; a column without values there may have text further on."""
-    schema = _arrow_table(first).schema
-    fields = [pa.field(field.name, pa.string()) if pa.types.is_null(field.type) else field for field in schema]
-    return pa.schema(fields)
+    fields = _arrow_table(first).schema
+    return pa.schema([pa.field(field.name, pa.string()) if pa.types.is_null(field.type) else field for field in fields])
 
 
 def _with_schema(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
@@ -208,7 +192,7 @@ def _plain(value: Any) -> Any:
 
 _WRITERS: dict[str, Any] = {
     ".csv": _csv,
-    ".tsv": _tsv,
+    ".tsv": partial(_csv, separator="\t"),
     ".parquet": _parquet,
     ".pq": _parquet,
     ".arrow": _arrow,
@@ -221,9 +205,3 @@ _WRITERS: dict[str, Any] = {
 def is_typed(path: str | PathLike[str]) -> bool:
     """Return whether a file of this name tells numbers and dates from text."""
     return Path(path).suffix.lower() not in (".csv", ".tsv")
-
-
-def _writer_for(path: Path) -> Any:
-    if path.suffix.lower() not in _WRITERS:
-        raise FileError(f"{path} ends in {path.suffix or 'nothing'}; tables are written as {', '.join(_WRITERS)}.")
-    return _WRITERS[path.suffix.lower()]

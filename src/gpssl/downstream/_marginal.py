@@ -32,7 +32,7 @@ from ..core._checked_rows import check_rows_in_memory, copy_columns, rows_in_mem
 from ..core._draws import FunctionDraws
 from ..data._arrays import row_blocks
 from ..data._labels import KnownLabels
-from ..data._opening import is_lazy
+from ..data._rows import is_lazy
 from ..estimator import GPSSL
 from ._heads import HeadForDraws
 

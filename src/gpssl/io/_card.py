@@ -17,8 +17,8 @@ from scipy.sparse import issparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import _num_samples
 
-from ..data._column_facts import ColumnFacts
-from ..data._opening import is_lazy
+from ..data._frames import ColumnFacts
+from ..data._rows import is_lazy
 from ..downstream._marginal import Marginalized
 from ..estimator import GPSSL
 

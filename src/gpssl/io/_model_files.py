@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime import written_beside
-from ..data._column_facts import ColumnFacts
+from ..data._frames import ColumnFacts
 from ..downstream._marginal import Marginalized
 from ..estimator import GPSSL
 from ._card import ModelCard, card_of, representation_of

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, KernelOperator, Product, Sum
 
 from ..data._arrays import in_double_precision
-from ..data._encoding import are_codes, encode_table, header_of
+from ..data._frames import are_codes, encode_table, header_of
 from ..data._rows import Rows, SliceableRows
 
 Array = NDArray[np.float64]

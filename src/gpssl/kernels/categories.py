@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._validation import check_number
 from ..data._arrays import in_double_precision
-from ..data._encoding import are_codes, encode_cell
+from ..data._frames import are_codes, encode_cell
 from ..data._rows import MappedRows, Rows
 from ._protocol import (
     Array,

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .._validation import check_number
 from ..data._arrays import hash_rows, in_double_precision
-from ..data._opening import open_rows
+from ..data._rows import open_rows
 from ._neighbor_graph import KernelSpace, VectorSpace, diffusion_coordinates, neighbor_graph
 from ._protocol import (
     Array,

@@ -14,8 +14,7 @@ from sklearn.utils._indexing import _get_column_indices
 
 from .._validation import check_number
 from ..data._arrays import in_double_precision
-from ..data._column_facts import MOST_CATEGORIES
-from ..data._encoding import are_codes, check_names, encode_column, encode_table
+from ..data._frames import MOST_CATEGORIES, are_codes, check_names, encode_column, encode_table
 from ..data._rows import MappedRows, Rows
 from ._protocol import (
     Array,

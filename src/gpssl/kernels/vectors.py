@@ -12,8 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, NormalizedKernelMixin,
 
 from .._validation import check_number
 from ..data._arrays import hash_rows, row_blocks
-from ..data._opening import open_rows
-from ..data._rows import Part, Rows
+from ..data._rows import Part, Rows, open_rows
 from ._protocol import Array, full_repr, not_resolved
 
 _Metric = Literal["euclidean", "hamming"]

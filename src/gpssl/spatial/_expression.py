@@ -16,8 +16,7 @@ from scipy.linalg import eigh
 
 from .._runtime.progress import Progress
 from .._runtime.threads import one_blas_thread
-from ..data._opening import open_rows
-from ..data._rows import Part, Rows
+from ..data._rows import Part, Rows, open_rows
 from ._fields import column, counts_of, first_few, make_writable, need, numbers, slice_codes
 
 Array = NDArray[np.float64]

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime.progress import Progress
 from ..core._checked_rows import rows_in_memory
-from ..data._column_facts import ColumnFacts
+from ..data._frames import ColumnFacts
 from ..data._labels import Target, TargetKind
 from ..data._writing import check_writable, is_typed, replacing, write_table
 from ..estimator import GPSSL

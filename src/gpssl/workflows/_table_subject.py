@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime import RESIDUAL_TOLERANCE
-from ..data._column_facts import ColumnFacts
 from ..data._errors import FileError
+from ..data._frames import ColumnFacts
 from ..data._labels import Target, TargetKind
 from ..data._table import FileTable, open_table
 from ..data._writing import write_table

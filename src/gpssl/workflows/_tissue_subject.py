@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from ..data._column_facts import ColumnFacts
 from ..data._errors import FileError, beginning
+from ..data._frames import ColumnFacts
 from ..data._labels import UNLABELED_WORDS, Target, TargetKind
 from ..data._writing import replacing
 from ..estimator import GPSSL

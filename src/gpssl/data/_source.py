@@ -1,10 +1,11 @@
-"""The columns of a file that was read once: in memory while they are small, in a temporary file beyond."""
+"""What all files of tables share: the columns as their readers see them, names that differ, and a store for text that is read once."""
 
 from __future__ import annotations
 
 import mmap
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Protocol
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ._errors import FileError
+from ._errors import FileError, listed
 
 STORE_BYTES = 64 * 2**20
 """The most bytes that a table's cells, or their values, may take in memory; the rest is kept in a file."""
@@ -85,6 +86,37 @@ class TableSource(Protocol):
         ...
 
 
+def file_identity(path: Path) -> str:
+    """Return the file with its size and time of change."""
+    state = path.stat()
+    return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
+
+
+def unique_names(raw: Sequence[str]) -> tuple[list[str], set[str], list[str], list[str]]:
+    """Return names for all columns, those that were made up, those that several columns had, and a note where some had none or the same."""
+    names: list[str] = []
+    unnamed, renamed = set(), []
+    taken = set(raw)
+    counts: Counter[str] = Counter()
+    for place, given in enumerate(raw):
+        name = given or f"column {place + 1}"
+        base, counts[name] = name, counts[name] + 1
+        while counts[base] > 1 or (not given and name in taken):
+            name = f"{base}.{counts[base] - 1}"
+            if name not in taken:
+                break
+            counts[base] += 1
+        if not given:
+            unnamed.add(name)
+        elif name != given:
+            renamed.append(name)
+        taken.add(name)
+        names.append(name)
+    notes = [f"Columns without a name were called {listed(sorted(unnamed))}."] if unnamed else []
+    notes += [f"Columns that share a name with another were renamed: {listed(renamed)}."] if renamed else []
+    return names, unnamed, [name for name, count in Counter(raw).items() if name and count > 1], notes
+
+
 class ColumnStore:
     """Parts of a table, kept in memory up to `STORE_BYTES` and in a temporary file beyond.
 
@@ -153,6 +185,8 @@ class TextColumns:
         self._text = text
         self._keys = keys
         self.n_rows = text.n_rows
+        self.index: list[str] = []
+        self.knows_types = False
         self.left_out: str | None = None
         self._values: dict[str, ColumnStore] = {}
 
@@ -177,9 +211,3 @@ class TextColumns:
             kept = dict.fromkeys(part, store)
         gone = set(names)
         self._values = {name: store for name, store in self._values.items() if name not in gone} | kept
-
-
-def file_identity(path: Path) -> str:
-    """Return the file with its size and time of change."""
-    state = path.stat()
-    return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
