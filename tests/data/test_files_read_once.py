@@ -153,6 +153,8 @@ TABLE = "size,weight,color\n" + "".join(f"{i % 7},{i % 5}.5,{'red' if i % 3 else
         ("Sizes and weights\n\nby, us\n", 3),
         ("# made by hand\nSizes of 2024\n\n", 3),
         ('"A title\nof two lines"\n', 2),
+        ("Sizes and weights,,\n", 1),
+        ("Sizes and weights,,\n,,\nof 2024,,\n", 3),
     ],
 )
 def test_lines_above_the_names_are_skipped_with_a_note(tmp_path: Path, above: str, n_lines: int) -> None:
@@ -191,6 +193,23 @@ def test_rows_may_begin_with_the_sign_of_a_comment_as_their_names_do(tmp_path: P
     table = open_table(tmp_path / "table.csv", keep=["#ticket"])
     assert (table.names, table.n_rows) == (["#ticket", "size", "kind"], 120)
     assert table.notes[0] == "1 line above the names of the columns was skipped."
+
+
+@pytest.mark.parametrize("title", ["People", "People;;", "People;;\n;;\nof 2024;;"])
+def test_title_above_columns_of_text_alone_is_skipped(tmp_path: Path, title: str) -> None:
+    (tmp_path / "table.csv").write_text(f"{title}\nwho;where;why\n" + "anna;here;x\nbob;there;y\n" * 10)
+    table = open_table(tmp_path / "table.csv")
+    assert (table.names, table.n_rows) == (["who", "where", "why"], 20)
+    assert "above the names of the columns" in table.notes[0]
+
+
+@pytest.mark.parametrize("header", ["id,age,city,", "id,age,,", "id,,,"])
+def test_names_of_which_some_are_empty_are_no_title(tmp_path: Path, header: str) -> None:
+    """Not even where the first row could be taken for names."""
+    rows = "".join(f"a{i},{i % 7},{'Ulm' if i % 2 else 'Bonn'},x\n" for i in range(30))
+    (tmp_path / "table.csv").write_text(f"{header}\na,1,Ulm,x\n{rows}")
+    table = open_table(tmp_path / "table.csv")
+    assert (table.names[0], table.n_rows) == ("id", 31)
 
 
 def test_row_names_of_r_with_gaps_in_the_first_row_are_no_title(tmp_path: Path) -> None:

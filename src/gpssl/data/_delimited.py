@@ -311,26 +311,33 @@ def _n_cells(line: str, separator: str) -> int:
     return len(next(csv.reader([line], delimiter=separator), []))
 
 
+def _are_texts(cells: Sequence[str]) -> bool:
+    return not any(cell.strip() in MISSING_WORDS or NUMBER.fullmatch(cell.strip()) for cell in cells)
+
+
 def _look_like_names(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row has text where rows below it have numbers."""
     names, below = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-    if not below or any(name.strip() in MISSING_WORDS or NUMBER.fullmatch(name.strip()) for name in names):
+    if not below or not _are_texts(names):
         return False
     return any(sum(NUMBER.fullmatch(row[place].strip()) is not None for row in below) > len(below) / 2 for place in range(len(names)))
 
 
 def _place_of_names(rows: Sequence[Sequence[str]]) -> int:
-    """Return which of the first rows holds the names: titles above it have fewer cells than the rows below it."""
-    counts = [len(row) for row in rows]
+    """Return which of the first rows holds the names: titles above it fill fewer cells than the rows below it.
+
+    Spreadsheets fill up the line of a title with separators. So that names of which the last is empty are no title, such a line has
+    text in at most half of its cells.
+    """
+    counts, filled = [len(row) for row in rows], [sum(bool(cell.strip()) for cell in row) for row in rows]
     if len(rows) < 3:
         return 0
     usual = Counter(counts[1:]).most_common(1)[0][0]
-    if usual == 1 or counts[0] >= usual:
+    first = next((place for place, count in enumerate(counts) if count == usual and filled[place] > usual / 2), 0)
+    if usual == 1 or first == 0 or first > MOST_LINES_ABOVE or max(counts[:first]) > usual:
         return 0
-    first = counts.index(usual)
-    if first > MOST_LINES_ABOVE or max(counts[:first]) > usual or not _look_like_names(rows[first:]):
-        return 0
-    return first
+    are_titles = usual > 2 and max(filled[:first]) <= 1 and _are_texts(rows[first])
+    return first if are_titles or _look_like_names(rows[first:]) else 0
 
 
 def _rows(text: str, separator: str) -> Iterator[tuple[list[str], int]]:
