@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
-from gpssl.baselines._joint_embedding import EPSILON, corrupt, covariance_loss, infonce_loss, invariance_loss, total_loss, variance_loss
+from gpssl.baselines._joint_embedding import EPSILON, corrupt, infonce_loss, total_loss
 from gpssl.baselines._networks import Block, NetworkEncoder, Networks, Shape, StandardizedRows, batches
 from gpssl.baselines._simvae import expected_log_prior
 
@@ -28,6 +28,24 @@ def some_rows(n_rows: int = 60, n_features: int = 4) -> Array:
 
 
 # The losses
+
+
+def invariance_loss(z: torch.Tensor, z2: torch.Tensor) -> torch.Tensor:
+    """Return ℓ_inv = (1/n) Σ_i ‖z_i − z′_i‖², for two views z and z′ [..., n, J]. [...]"""
+    return (z - z2).square().sum(-1).mean(-1)
+
+
+def variance_loss(z: torch.Tensor, gamma: float = 1.0, epsilon: float = EPSILON) -> torch.Tensor:
+    """Return ℓ_var = (1/J) Σ_j max(0, γ − √(Var z_j + ε)), of one view z [..., n, J], with Var = Σ_i (z_ij − z̄_j)² / (n − 1). [...]"""
+    variances = (z - z.mean(-2, keepdim=True)).square().sum(-2) / (z.shape[-2] - 1)
+    return (gamma - (variances + epsilon).sqrt()).clamp(min=0).mean(-1)
+
+
+def covariance_loss(z: torch.Tensor) -> torch.Tensor:
+    """Return ℓ_cov = (1/J) Σ_{j≠k} C_jk², of one view z [..., n, J], with C = Σ_i (z_i − z̄)(z_i − z̄)ᵀ / (n − 1). [...]"""
+    centered = z - z.mean(-2, keepdim=True)
+    squares = (centered.mT @ centered / (z.shape[-2] - 1)).square()
+    return (squares.sum((-2, -1)) - squares.diagonal(dim1=-2, dim2=-1).sum(-1)) / z.shape[-1]
 
 
 def test_the_losses_of_vicreg_by_hand() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,34 +16,6 @@ if TYPE_CHECKING:
 
 EPSILON = 1e-4
 """ε in the variance loss, as in the authors' code."""
-
-
-def invariance_loss(z: Tensor, z2: Tensor) -> Tensor:
-    """Return ℓ_inv = (1/n) Σ_i ‖z_i − z′_i‖² = (1/n) Σ_i Σ_j (z_ij − z′_ij)², for two views z and z′ [..., n, J]. [...]
-
-    It is a sum over dimensions, as the equation is printed (here and by Bardes et al.). Their code takes the mean over dimensions, which
-    is smaller by the factor 1/J.
-    """
-    return (z - z2).square().sum(-1).mean(-1)
-
-
-def variance_loss(z: Tensor, gamma: float = 1.0, epsilon: float = EPSILON) -> Tensor:
-    """Return ℓ_var = (1/J) Σ_j max(0, γ − √(Var z_j + ε)), of one view z [..., n, J], with Var = Σ_i (z_ij − z̄_j)² / (n − 1). [...]
-
-    `VICReg` takes the mean over both views, as its authors' code does; code bases that take the sum have twice this term.
-    """
-    variances = (z - z.mean(-2, keepdim=True)).square().sum(-2) / (z.shape[-2] - 1)
-    return (gamma - (variances + epsilon).sqrt()).clamp(min=0).mean(-1)
-
-
-def covariance_loss(z: Tensor) -> Tensor:
-    """Return ℓ_cov = (1/J) Σ_{j≠k} C_jk², of one view z [..., n, J], with C = Σ_i (z_i − z̄)(z_i − z̄)ᵀ / (n − 1). [...]
-
-    `VICReg` takes the sum over both views, as its authors' code does.
-    """
-    centered = z - z.mean(-2, keepdim=True)
-    squares = (centered.mT @ centered / (z.shape[-2] - 1)).square()
-    return (squares.sum((-2, -1)) - squares.diagonal(dim1=-2, dim2=-1).sum(-1)) / z.shape[-1]
 
 
 @cache
@@ -58,8 +31,8 @@ def _pairs(n_outputs: int, dtype: Any) -> tuple[Tensor, Tensor]:
 def total_loss() -> Callable[[Tensor, Tensor], Tensor]:
     """Return c_I ℓ_inv(e, e′) + c_V ½ (ℓ_var(e) + ℓ_var(e′)) + c_C (ℓ_cov(e) + ℓ_cov(e′)) as a function of e [S, J, 2, n], c [3, S]. [S]
 
-    It is one function with its gradient: the terms above, one by one, would take as long as the networks. All 2J outputs of
-    both views have a mean and a covariance C [2J, 2J] over the rows, which is all that the loss sees: with P_jk = 1 where j = k, −1 where
+    It is one function with its gradient: the terms, see `VICReg`, one by one would take as long as the networks. All 2J outputs of both
+    views have a mean and a covariance C [2J, 2J] over the rows, which is all that the loss sees: with P_jk = 1 where j = k, −1 where
     j and k are views of one dimension, and O_jk = 1 where j ≠ k are dimensions of one view,
 
         ℓ_inv = (n−1)/n Σ P_jk C_jk + ‖ē − ē′‖²,   ½ Σ ℓ_var = Σ max(0, 1 − σ_j) / 2J,   Σ ℓ_cov = Σ O_jk C_jk² / J,   σ_j² = C_jj + ε
@@ -99,6 +72,7 @@ def total_loss() -> Callable[[Tensor, Tensor], Tensor]:
     return apply
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class VICReg(NetworkTransformer):
     """The representation of Bardes, Ponce and LeCun (2022), with the paper's changes for tables.
 
@@ -109,6 +83,10 @@ class VICReg(NetworkTransformer):
     z is the representation. Adam lowers, on the expander's outputs,
 
         c_I ℓ_inv(e, e′) + c_V ½ (ℓ_var(e) + ℓ_var(e′)) + c_C (ℓ_cov(e) + ℓ_cov(e′))
+        ℓ_inv = (1/n) Σ_i ‖e_i − e′_i‖²,   ℓ_var = (1/J) Σ_j max(0, 1 − √(C_jj + ε)),   ℓ_cov = (1/J) Σ_{j≠k} C_jk²
+
+    where C is the covariance of a view over the n rows, with n − 1, J here the number of outputs, and ε = 1e-4. The sum over outputs in
+    ℓ_inv is as the authors print it, and their code has the mean; the mean of ℓ_var over both views and the sum of ℓ_cov are their code's.
 
     One view is the row itself, the other is noised, anew in each step. The expander normalizes what the encoder gives it: the loss does
     not see the scale of z, nor its origin. The scale is set so that the variances over the training rows are one on average.
@@ -146,40 +124,18 @@ class VICReg(NetworkTransformer):
     """
 
     batched: ClassVar = frozenset({"noise", "invariance_weight", "variance_weight", "covariance_weight", "learning_rate", "warmup_rate"})
-    scale_counts: ClassVar = False
 
-    def __init__(
-        self,
-        n_components: int = 5,
-        *,
-        hidden_units: int = 10,
-        expander_units: int = 5,
-        noise: float = 0.25,
-        invariance_weight: float = 25.0,
-        variance_weight: float = 25.0,
-        covariance_weight: float = 1.0,
-        learning_rate: float = 5e-4,
-        warmup_rate: float = 1e-3,
-        warmup_iterations: int = 20,
-        max_iterations: int = 2000,
-        batch_size: int = 512,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.hidden_units = hidden_units
-        self.expander_units = expander_units
-        self.noise = noise
-        self.invariance_weight = invariance_weight
-        self.variance_weight = variance_weight
-        self.covariance_weight = covariance_weight
-        self.learning_rate = learning_rate
-        self.warmup_rate = warmup_rate
-        self.warmup_iterations = warmup_iterations
-        self.max_iterations = max_iterations
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.verbose = verbose
+    hidden_units: int = 10
+    expander_units: int = 5
+    noise: float = 0.25
+    invariance_weight: float = 25.0
+    variance_weight: float = 25.0
+    covariance_weight: float = 1.0
+    learning_rate: float = 5e-4
+    warmup_rate: float = 1e-3
+    warmup_iterations: int = 20
+    max_iterations: int = 2000
+    batch_size: int = 512
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -227,6 +183,7 @@ def infonce_loss(z: Tensor, z2: Tensor, temperature: float | Tensor = 1.0) -> Te
     return -logarithms.diagonal(dim1=-2, dim2=-1).mean(-1)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SCARF(NetworkTransformer):
     """Contrastive learning for tables, after Bahri, Jiang, Tay and Metzler (2022).
 
@@ -258,32 +215,10 @@ class SCARF(NetworkTransformer):
     """
 
     batched: ClassVar = frozenset({"corruption", "similarity_temperature", "learning_rate"})
-    scale_counts: ClassVar = False
 
-    def __init__(
-        self,
-        n_components: int = 5,
-        *,
-        hidden_units: int = 64,
-        projection_units: int = 32,
-        corruption: float = 0.6,
-        similarity_temperature: float = 1.0,
-        learning_rate: float = 1e-3,
-        max_iterations: int = 1000,
-        batch_size: int = 128,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.hidden_units = hidden_units
-        self.projection_units = projection_units
-        self.corruption = corruption
-        self.similarity_temperature = similarity_temperature
-        self.learning_rate = learning_rate
-        self.max_iterations = max_iterations
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.verbose = verbose
+    projection_units: int = 32
+    corruption: float = 0.6
+    similarity_temperature: float = 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

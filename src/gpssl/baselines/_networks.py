@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -228,22 +228,27 @@ Losses = Callable[["list[Block]", "Tensor", "Generator"], "Tensor"]
 """The loss of each network [S] on a batch of rows [D, n], with random numbers from the generator."""
 
 
+@dataclass(eq=False, repr=False)
 class NetworkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """A representation by a network that is trained on views of rows. The child chooses the views and the loss."""
+    """A representation by a network that is trained on views of rows. The child chooses the views and the loss.
+
+    Parameters are fields of a data class, so that each is written once: the children add theirs, or change a default.
+    """
 
     batched: ClassVar[frozenset[str]]
     """Parameters that may differ between networks that are trained at once."""
 
-    scale_counts: ClassVar[bool]
+    scale_counts: ClassVar[bool] = False
     """Whether the loss sees the common scale of the outputs; where it does not, their average variance is set to one."""
 
-    n_components: int
-    hidden_units: int
-    learning_rate: float
-    max_iterations: int
-    batch_size: int
-    random_state: Any
-    verbose: bool | int
+    n_components: int = 5
+    _: KW_ONLY
+    hidden_units: int = 64
+    learning_rate: float = 1e-3
+    max_iterations: int = 1000
+    batch_size: int = 128
+    random_state: Any = None
+    verbose: bool | int = False
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - y is scikit-learn's
         """Train on the rows of X."""

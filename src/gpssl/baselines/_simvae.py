@@ -45,6 +45,7 @@ def expected_log_prior(mean: Tensor, variance: Tensor, view_variance: float | Te
     return -(quadratic + constant).sum(-1)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SimVAE(NetworkTransformer):
     """The probabilistic representation of Bizeul, Schölkopf and Allen (2024), for tables.
 
@@ -89,32 +90,10 @@ class SimVAE(NetworkTransformer):
     batched: ClassVar = frozenset({"noise", "view_scale", "reconstruction_scale", "learning_rate"})
     scale_counts: ClassVar = True
 
-    def __init__(
-        self,
-        n_components: int = 5,
-        *,
-        hidden_units: int = 64,
-        n_views: int = 2,
-        noise: float = 0.25,
-        view_scale: float = 0.3,
-        reconstruction_scale: float = 0.5,
-        learning_rate: float = 1e-3,
-        max_iterations: int = 1000,
-        batch_size: int = 128,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.n_components = n_components
-        self.hidden_units = hidden_units
-        self.n_views = n_views
-        self.noise = noise
-        self.view_scale = view_scale
-        self.reconstruction_scale = reconstruction_scale
-        self.learning_rate = learning_rate
-        self.max_iterations = max_iterations
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.verbose = verbose
+    n_views: int = 2
+    noise: float = 0.25
+    view_scale: float = 0.3
+    reconstruction_scale: float = 0.5
 
     def std(self, X: Any) -> Array:
         """Return the standard deviation s(x) of the representation of each row. [n, J]"""
