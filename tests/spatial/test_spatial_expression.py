@@ -12,7 +12,7 @@ import pytest
 import scanpy
 from scipy.sparse import csc_matrix, csr_matrix
 
-from gpssl.spatial._expression import expression_scores, log_expression, principal_components
+from gpssl.spatial._expression import expression_scores, log_expression
 
 N_TOP_GENES, N_COMPS = 60, 8
 
@@ -45,15 +45,21 @@ def assert_same_up_to_signs(one: Any, other: Any) -> None:
     np.testing.assert_allclose(one, other * signs, atol=1e-6 * np.abs(one).max())
 
 
+def with_components(adata: anndata.AnnData, **how: Any) -> anndata.AnnData:
+    other = adata.copy()
+    expression_scores(other, **{"n_top_genes": N_TOP_GENES, "n_comps": N_COMPS} | how)
+    return other
+
+
 @pytest.mark.parametrize("batch_key", [None, "slice"])
 def test_genes_and_components_are_scanpy_s(counts: anndata.AnnData, batch_key: str | None) -> None:
     expected = by_scanpy(counts, batch_key)
-    found = principal_components(counts, batch_key=batch_key, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
-    np.testing.assert_array_equal(found.used, expected.var["highly_variable"])
-    assert_same_up_to_signs(found.scores, expected.obsm["X_pca"])
-    assert_same_up_to_signs(found.loadings, expected.varm["PCs"])
-    np.testing.assert_allclose(found.variance, expected.uns["pca"]["variance"], rtol=1e-6)
-    np.testing.assert_allclose(found.variance_ratio, expected.uns["pca"]["variance_ratio"], rtol=1e-6)
+    found = with_components(counts, batch_key=batch_key)
+    np.testing.assert_array_equal(found.var["highly_variable"], expected.var["highly_variable"])
+    assert_same_up_to_signs(found.obsm["X_pca"], expected.obsm["X_pca"])
+    assert_same_up_to_signs(found.varm["PCs"], expected.varm["PCs"])
+    for name in ("variance", "variance_ratio"):
+        np.testing.assert_allclose(found.uns["pca"][name], expected.uns["pca"][name], rtol=1e-6)
 
 
 def stored(adata: anndata.AnnData, kind: str, folder: Path) -> anndata.AnnData:
@@ -73,10 +79,11 @@ def stored(adata: anndata.AnnData, kind: str, folder: Path) -> anndata.AnnData:
 
 @pytest.mark.parametrize("kind", ["dense", "by columns", "whole numbers", "backed", "Dask", "sparse Dask"])
 def test_same_answer_however_counts_are_stored(counts: anndata.AnnData, kind: str, tmp_path: Path) -> None:
-    expected = principal_components(counts, batch_key="slice", n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
-    found = principal_components(stored(counts.copy(), kind, tmp_path), batch_key="slice", n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
-    np.testing.assert_array_equal(found.used, expected.used)
-    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-9)
+    expected = with_components(counts, batch_key="slice")
+    found = stored(counts.copy(), kind, tmp_path)
+    expression_scores(found, batch_key="slice", n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    np.testing.assert_array_equal(found.var["highly_variable"], expected.var["highly_variable"])
+    np.testing.assert_allclose(found.obsm["X_pca"], expected.obsm["X_pca"], atol=1e-9)
 
 
 def test_fields_are_scanpy_s_and_used_again(counts: anndata.AnnData) -> None:
@@ -90,20 +97,20 @@ def test_fields_are_scanpy_s_and_used_again(counts: anndata.AnnData) -> None:
 
 
 def test_components_are_made_again_where_they_were_made_otherwise(counts: anndata.AnnData, tmp_path: Path) -> None:
+    fresh = with_components(counts)
     expression_scores(counts, n_top_genes=20, n_comps=3)
     counts.write_h5ad(tmp_path / "counts.h5ad")
     again = anndata.read_h5ad(tmp_path / "counts.h5ad")
     assert expression_scores(again, n_top_genes=20, n_comps=3).shape == (120, 3)
     scores = expression_scores(again, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
-    fresh = principal_components(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
-    np.testing.assert_allclose(scores, fresh.scores)
-    np.testing.assert_array_equal(again.var["highly_variable"], fresh.used)
+    np.testing.assert_allclose(scores, fresh.obsm["X_pca"])
+    np.testing.assert_array_equal(again.var["highly_variable"], fresh.var["highly_variable"])
 
 
 def test_genes_that_the_user_chose_are_used(counts: anndata.AnnData) -> None:
     counts.var["highly_variable"] = np.arange(150) < 40
-    expected = principal_components(counts, mask_var="highly_variable", n_comps=5)
-    np.testing.assert_allclose(expression_scores(counts, n_comps=5), expected.scores)
+    expected = with_components(counts, mask_var="highly_variable", n_comps=5)
+    np.testing.assert_allclose(expression_scores(counts, n_comps=5), expected.obsm["X_pca"])
     assert counts.var["highly_variable"].sum() == 40
     counts.var["highly_variable"] = 1.0
     del counts.obsm["X_pca"]
@@ -112,20 +119,20 @@ def test_genes_that_the_user_chose_are_used(counts: anndata.AnnData) -> None:
 
 
 def test_base_of_the_logarithm_is_respected(counts: anndata.AnnData) -> None:
-    expected = principal_components(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    expected = with_components(counts)
     counts.X = counts.X.astype(np.float64)
     scanpy.pp.normalize_total(counts)
     scanpy.pp.log1p(counts, base=2)
-    found = principal_components(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
-    np.testing.assert_array_equal(found.used, expected.used)
-    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-9)
+    found = with_components(counts)
+    np.testing.assert_array_equal(found.var["highly_variable"], expected.var["highly_variable"])
+    np.testing.assert_allclose(found.obsm["X_pca"], expected.obsm["X_pca"], atol=1e-9)
 
 
 def test_signs_do_not_depend_on_the_order_of_spots(counts: anndata.AnnData) -> None:
-    expected = principal_components(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    expected = with_components(counts)
     order = np.random.default_rng(1).permutation(120)
-    found = principal_components(counts[order].copy(), n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
-    np.testing.assert_allclose(found.scores, expected.scores[order], atol=1e-9)
+    found = with_components(counts[order])
+    np.testing.assert_allclose(found.obsm["X_pca"], expected.obsm["X_pca"][order], atol=1e-9)
 
 
 def test_views_become_objects_of_their_own(counts: anndata.AnnData, tmp_path: Path) -> None:
@@ -140,10 +147,10 @@ def test_views_become_objects_of_their_own(counts: anndata.AnnData, tmp_path: Pa
 
 
 def test_layer_and_mask_are_respected(counts: anndata.AnnData) -> None:
-    expected = principal_components(counts, mask_var=np.arange(150) < 40, n_comps=5)
+    expected = with_components(counts, mask_var=np.arange(150) < 40, n_comps=5)
     counts.layers["counts"], counts.X = counts.X, csr_matrix(np.ones((120, 150), dtype=np.float32))
     counts.var["mine"] = np.arange(150) < 40
-    np.testing.assert_allclose(expression_scores(counts, layer="counts", mask_var="mine", n_comps=5), expected.scores)
+    np.testing.assert_allclose(expression_scores(counts, layer="counts", mask_var="mine", n_comps=5), expected.obsm["X_pca"])
     assert "highly_variable" not in counts.var
 
 
@@ -155,14 +162,14 @@ def test_named_representation_is_taken_as_it_is(counts: anndata.AnnData) -> None
 
 
 def test_what_scanpy_logged_is_not_logged_again(counts: anndata.AnnData) -> None:
-    expected = principal_components(counts, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
+    expected = with_components(counts)
     logged = counts.copy()
     logged.X = logged.X.astype(np.float64)
     scanpy.pp.normalize_total(logged)
     scanpy.pp.log1p(logged)
-    found = principal_components(logged, n_top_genes=N_TOP_GENES, n_comps=N_COMPS)
-    np.testing.assert_array_equal(found.used, expected.used)
-    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-9)
+    found = with_components(logged)
+    np.testing.assert_array_equal(found.var["highly_variable"], expected.var["highly_variable"])
+    np.testing.assert_allclose(found.obsm["X_pca"], expected.obsm["X_pca"], atol=1e-9)
     genes = ["3", "141"]
     np.testing.assert_allclose(log_expression(logged, genes), log_expression(counts, genes), atol=1e-12)
     np.testing.assert_allclose(log_expression(counts, genes), logged[:, genes].X.toarray(), atol=1e-12)
@@ -193,23 +200,23 @@ def spoil(counts: anndata.AnnData, what: str) -> anndata.AnnData:
 )
 def test_what_are_no_counts_is_said(counts: anndata.AnnData, what: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        principal_components(spoil(counts, what))
+        expression_scores(spoil(counts, what))
 
 
 def test_too_few_spots_and_too_many_genes_are_said(counts: anndata.AnnData, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="There are 2 spots: principal components need at least 3"):
-        principal_components(counts[:2].copy())
+        expression_scores(counts[:2].copy())
     monkeypatch.setattr("gpssl.spatial._expression.MOST_GENES", 100)
     with pytest.raises(ValueError, match="mask_var leaves 150 genes: principal components are computed from 2 to 100"):
-        principal_components(counts, mask_var=np.ones(150, dtype=bool))
+        expression_scores(counts, mask_var=np.ones(150, dtype=bool))
 
 
 def test_unknown_names_are_said(counts: anndata.AnnData) -> None:
     with pytest.raises(ValueError, match="no layer 'raw'; the layers are nothing"):
-        principal_components(counts, layer="raw")
+        expression_scores(counts, layer="raw")
     with pytest.raises(ValueError, match="mask_var='mine' is no column of var"):
-        principal_components(counts, mask_var="mine")
+        expression_scores(counts, mask_var="mine")
     with pytest.raises(ValueError, match="batch_key='sample' is no column of obs; the columns are 'slice'"):
-        principal_components(counts, batch_key="sample", n_top_genes=20)
+        expression_scores(counts, batch_key="sample", n_top_genes=20)
     with pytest.raises(TypeError, match="Expected AnnData, got ndarray"):
-        principal_components(counts.X.toarray())
+        expression_scores(counts.X.toarray())

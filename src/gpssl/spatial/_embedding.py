@@ -16,7 +16,7 @@ from .._runtime import N_COMPONENTS_OF_TISSUE, RESIDUAL_TOLERANCE
 from .._validation import check_number
 from ..estimator import GPSSL
 from ._expression import N_COMPS, N_TOP_GENES, expression_scores
-from ._fields import COMBINATIONS, Combine, Modalities, gather, make_writable, quoted
+from ._fields import COMBINATIONS, Combine, Modalities, gather, make_writable, numbers, quoted
 
 Array = NDArray[np.float64]
 
@@ -203,10 +203,9 @@ def representation(adata: Any, *, key: str = "gpssl") -> SpotRepresentation:
 
 def modalities(adata: Any, params: Mapping[str, Any]) -> Modalities:
     """Return the rows that a representation with these parameters of `embed` is learned from."""
-    expression = expression_scores(adata, use_rep=params["use_rep"])[:, : params.get("n_comps")]
     return gather(
         adata,
-        expression,
+        numbers(adata, params["use_rep"])[:, : params.get("n_comps")],
         spatial_key=params.get("spatial_key"),
         image_key=params.get("image_key"),
         batch_key=params.get("batch_key"),

@@ -47,8 +47,11 @@ def expression_scores(
     """Return what represents the expression of each spot: `obsm[use_rep]`, else the first columns of `obsm["X_pca"]`. [n, P]
 
     Principal components are computed if they are missing, and computed again if a layer or genes are named, or if they were computed here
-    with other parameters. As scanpy's `pca` does, this writes `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and, if genes had to be chosen,
-    `var["highly_variable"]`.
+    with other parameters, in four passes over the spots, with only a part of them in memory. As scanpy's `pca` does, this writes
+    `obsm["X_pca"]`, `varm["PCs"]`, `uns["pca"]` and, if genes had to be chosen, `var["highly_variable"]`.
+
+    Whole numbers are counts, and are normalized and logged. Other values are used as they are if `uns["log1p"]` says that scanpy logged
+    them. Without `mask_var`, genes are chosen as scanpy's flavor "seurat" does; if there are several slices, in each of them.
     """
     make_writable(adata)
     if use_rep is not None:
@@ -59,55 +62,25 @@ def expression_scores(
         return numbers(adata, "X_pca")[:, :n_comps]
     if mask_var is None and "highly_variable" in adata.var and not made_here:
         mask_var = "highly_variable"
-    found = principal_components(
-        adata, layer=layer, mask_var=mask_var, batch_key=batch_key, n_top_genes=n_top_genes, n_comps=n_comps, verbose=verbose
-    )
-    if mask_var is None:
-        adata.var["highly_variable"] = found.used
-    adata.obsm["X_pca"], adata.varm["PCs"] = found.scores, found.loadings
-    adata.uns["pca"] = {
-        "variance": found.variance,
-        "variance_ratio": found.variance_ratio,
-        **({MADE_HERE: way} if mask_var is None else {}),
-    }
-    return found.scores
-
-
-class Expression(NamedTuple):
-    """Principal components of the expression, with what scanpy stores beside them."""
-
-    scores: Array
-    """[n, P]"""
-    loadings: Array
-    """Zero for genes that were not used. [genes, P]"""
-    variance: Array
-    """The variance of each component. [P]"""
-    variance_ratio: Array
-    """[P]"""
-    used: NDArray[np.bool_]
-    """Which genes were used. [genes]"""
-
-
-def principal_components(
-    adata: Any,
-    *,
-    layer: str | None = None,
-    mask_var: str | ArrayLike | None = None,
-    batch_key: str | None = None,
-    n_top_genes: int = N_TOP_GENES,
-    n_comps: int = N_COMPS,
-    verbose: bool = False,
-) -> Expression:
-    """Return principal components of log-normalized expression, in four passes over the spots, with only a part of them in memory.
-
-    Whole numbers are counts, and are normalized and logged. Other values are used as they are if `uns["log1p"]` says that scanpy logged
-    them. Without `mask_var`, genes are chosen as scanpy's flavor "seurat" does; if there are several slices, in each of them.
-    """
     rows = open_matrix(adata, layer)
     if adata.n_obs < FEWEST_SPOTS:
         raise ValueError(f"There are {adata.n_obs} spots: principal components need at least {FEWEST_SPOTS}.")
     scale = find_scale(adata, rows)
     used = _genes(adata, rows, scale, mask_var, batch_key, n_top_genes, verbose=verbose)
+    scores, directions, variances = _principal_components(rows, scale, used, n_comps, verbose=verbose)
+    loadings = np.zeros((len(used), scores.shape[1]))
+    loadings[used] = directions
+    if mask_var is None:
+        adata.var["highly_variable"] = used
+    adata.obsm["X_pca"], adata.varm["PCs"] = scores, loadings
+    adata.uns["pca"] = {**variances, **({MADE_HERE: way} if mask_var is None else {})}
+    return scores
+
+
+def _principal_components(
+    rows: Rows, scale: Scale, used: NDArray[np.bool_], n_comps: int, *, verbose: bool
+) -> tuple[Array, Array, dict[str, Array]]:
+    """Return scores [n, P], directions [genes used, P] and, by scanpy's names, variances of components of log-expression. [P] each"""
     n_comps = min(n_comps, rows.count() - 1, int(used.sum()))
     with one_blas_thread():
         progress = Progress("principal components", rows.n_rows, enabled=verbose, unit="spots")
@@ -118,9 +91,7 @@ def principal_components(
         eigenvalues, vectors = eigh(covariance, subset_by_index=[last - n_comps + 1, last])
     variance, directions = eigenvalues[::-1], fix_signs(vectors[:, ::-1])
     scores = np.asarray(rows.map(partial(_project, scale=scale, used=used, mean=mean, directions=directions), (None, n_comps)))
-    loadings = np.zeros((len(used), n_comps))
-    loadings[used] = directions
-    return Expression(scores.astype(np.float64), loadings, variance, variance / np.trace(covariance), used)
+    return scores.astype(np.float64), directions, {"variance": variance, "variance_ratio": variance / np.trace(covariance)}
 
 
 def _second_moments(part: Part, *, scale: Scale, used: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
