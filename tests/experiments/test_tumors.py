@@ -149,7 +149,7 @@ BROKEN: list[tuple[Callable[[Path], None], str]] = [
     (rewrite("ST-cnts/C2.tsv.gz", "\tA\tB\n1x1\tmany\t2\n"), "cannot be read as a table of counts"),
     (rewrite("ST-cnts/C2.tsv", b"\x1f\x8b"), "cannot be read as a table of counts"),
     (rewrite("ST-deconv-props/major.zip", b"no archive"), "cannot be read as proportions"),
-    (rewrite("ST-imgs/C2_HE.jpg", b"no image"), "is no image"),
+    (rewrite("ST-imgs/C2_HE.jpg", b"no image"), "cannot be read as an image"),
 ]
 
 

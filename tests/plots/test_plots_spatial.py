@@ -118,8 +118,8 @@ def test_neighbors_meet_and_none_is_cut_off(adata: anndata.AnnData) -> None:
 def test_spacing_is_that_of_neighbors() -> None:
     rows, columns = np.mgrid[0:5, 0:6]
     hexagonal = np.column_stack([(columns + 0.5 * (rows % 2)).ravel(), (np.sqrt(0.75) * rows).ravel()])
-    np.testing.assert_allclose(spacing(7 * hexagonal), 7.0)
-    assert spacing(np.ones((4, 2))) == 1.0
+    np.testing.assert_allclose(spacing(7 * hexagonal), (7.0, 0.0))
+    assert spacing(np.ones((4, 2))) == (1.0, 1.0)
 
 
 def test_the_image_is_under_the_spots_in_their_coordinates(adata: anndata.AnnData) -> None:

@@ -346,6 +346,6 @@ def test_what_does_not_fit_is_said(adata: anndata.AnnData) -> None:
     with pytest.raises(ValueError, match="There are no spots"):
         spatial_blocks(adata[:0].copy())
     del adata.obsm["spatial"]
-    with pytest.raises(ValueError, match=r"no obsm\['spatial'\].*spatial_key=None to leave the place out"):
+    with pytest.raises(ValueError, match=r"no obsm\['spatial'\].*spatial_key=None, embed leaves the place out"):
         embed(adata)
     assert "gpssl" not in adata.uns

@@ -90,12 +90,10 @@ def plot_maps(values: ArrayLike, grid: Grid, X: Any = None, *, titles: Sequence[
     values = np.asarray(values, dtype=np.float64)
     if values.shape != (len(grid.points), len(titles)):
         raise ValueError(f"values must be [{len(grid.points)} points of the grid, {len(titles)} titles], got shape {values.shape}.")
-    axes = new_panels(1, len(titles))[0]
+    axes = new_panels(1, titles)[0]
     draw_maps(axes, values, grid, label=label, scale=ColorScale.symmetric(values) if diverging else ColorScale.rising(values))
-    for ax, title in zip(axes, titles, strict=True):
-        ax.set_title(title)
-        if X is not None:
-            draw_rows(ax, X)
+    for ax in axes if X is not None else ():
+        draw_rows(ax, X)
     return axes
 
 
@@ -122,11 +120,9 @@ def plot_representation(ssl: GPSSL, X: Any, *, grid: Grid | None = None, dimensi
     grid = Grid.around(X) if grid is None else grid
     mean, std = ssl.mean_and_std(grid.rows_like(X))
     chosen = choose_dimensions(mean.shape[1], dimensions)
-    axes = new_panels(2, len(chosen))
+    axes = new_panels(2, [dimension_name(dimension) for dimension in chosen])
     draw_maps(axes[0], mean[:, chosen], grid, label="mean", scale=ColorScale.symmetric(mean[:, chosen]))
     draw_maps(axes[1], std[:, chosen], grid, label="standard deviation", scale=ColorScale.rising(std[:, chosen]))
-    for ax, dimension in zip(axes[0], chosen, strict=True):
-        ax.set_title(dimension_name(dimension))
     for ax in axes.flat:
         draw_rows(ax, X)
     return axes
@@ -159,13 +155,11 @@ def plot_probabilities(classifiers: Mapping[str, Any], X: Any, y: Any, *, positi
     grid = Grid.around(X, n_points=N_POINTS) if grid is None else grid
     positive = next(iter(classifiers.values())).classes_[-1] if positive is None else positive
     proba, std = _predict(classifiers, positive, grid.rows_like(X))
-    axes = new_panels(2, len(classifiers))
+    axes = new_panels(2, list(classifiers))
     draw_maps(axes[0], proba, grid, label=f"probability of class {positive}", scale=ColorScale("RdBu_r", 0.0, 1.0))
     draw_maps(axes[1], std, grid, label="standard deviation", scale=ColorScale("viridis", 0.0, float(std.max())))
     for ax in axes.flat:
         _draw_crosses(ax, rows, groups)
-    for ax, name in zip(axes[0], classifiers, strict=True):
-        ax.set_title(name)
     handles, names = axes[0, 0].get_legend_handles_labels()
     axes[0, 0].figure.legend(handles, [f"class {name}" for name in names], loc="outside lower center", ncols=4, fontsize="small")
     return axes
@@ -210,10 +204,13 @@ def _draw_crosses(ax: Axes, rows: Array, groups: list[RowGroup]) -> None:
         ax.scatter(x, y, s=24, marker="x", color=group.style.color, linewidths=1.3, path_effects=outline, label=group.name)
 
 
-def new_panels(n_rows: int, n_columns: int) -> NDArray[Any]:
-    """Return empty panels for maps, in a new figure. [n_rows, n_columns]"""
-    figure = new_figure(PANEL_SIZE * n_columns + COLORBAR_SIZE, PANEL_SIZE * n_rows + TITLE_SIZE)
-    return figure.subplots(n_rows, n_columns, squeeze=False, sharex=True, sharey=True)
+def new_panels(n_rows: int, titles: Sequence[str]) -> NDArray[Any]:
+    """Return empty panels for maps, in a new figure, with a title above each column. [n_rows, titles]"""
+    figure = new_figure(PANEL_SIZE * len(titles) + COLORBAR_SIZE, PANEL_SIZE * n_rows + TITLE_SIZE)
+    axes = figure.subplots(n_rows, len(titles), squeeze=False, sharex=True, sharey=True)
+    for ax, title in zip(axes[0], titles, strict=True):
+        ax.set_title(title)
+    return axes
 
 
 def draw_maps(axes: NDArray[Any], values: Array, grid: Grid, *, label: str, scale: ColorScale) -> None:

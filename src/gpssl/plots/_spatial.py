@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spatial._fields import need, quoted
+from ..spatial._fields import need, numbers, quoted
 from ._figures import MAX_DIMENSIONS, ColorScale, choose_dimensions, dimension_name, new_figure
 from ._spots import (
     AXIS_NAMES,
@@ -19,17 +19,16 @@ from ._spots import (
     add_key,
     dominant_types,
     draw_spots,
-    find_picture,
     height_over_width,
     key_width,
     labels_of,
     places_of,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 Array = NDArray[np.float64]
+
+Column = tuple[str, Classes | Array, ColorScale | None]
+"""The title of a column of panels, what is drawn in them, and in which colors."""
 
 BASES = ("tsne", TISSUE)
 PANEL_WIDTH = 2.6
@@ -69,18 +68,14 @@ def plot_dimensions(
     if values not in ("mean", "std"):
         raise ValueError(f'values must be "mean" or "std", got {values!r}.')
     name = f"X_{key}" if values == "mean" else f"X_{key}_std"
-    if name not in adata.obsm:
-        raise ValueError(
-            f"There is no obsm[{name!r}]; obsm has {quoted(adata.obsm)}: call gpssl.spatial.embed(adata, key_added={key!r}) first."
-        )
-    table = np.asarray(adata.obsm[name], dtype=np.float64)
+    table = numbers(adata, name, hint=f" Call gpssl.spatial.embed(adata, key_added={key!r}) first.")
     chosen = choose_dimensions(table.shape[1], dimensions)
     shown = table[:, chosen]
     scale = ColorScale.symmetric(shown) if values == "mean" else ColorScale.rising(shown)
     n_columns = min(len(chosen), MOST_COLUMNS)
     panels = _panels(adata, [basis] * -(-len(chosen) // n_columns), n_columns, room=BAR_WIDTH)
-    for ax, numbers, dimension in zip(panels.flat, shown.T, chosen, strict=False):
-        _draw(adata, numbers, basis, ax, scale)
+    for ax, column, dimension in zip(panels.flat, shown.T, chosen, strict=False):
+        draw_spots(adata, column, basis, ax, scale)
         ax.set_title(dimension_name(dimension))
     for ax in panels.flat[len(chosen) :]:
         ax.remove()
@@ -114,15 +109,16 @@ def plot_composition(adata: Any, *, key: str = "gpssl", of: str | None = None, b
     if of not in proba:
         raise ValueError(f"of={of!r} is no type; the types are {quoted(proba.columns)}.")
     classes, of_dominant = dominant_types(adata, key, proba), std.to_numpy()[np.arange(len(std)), dominant]
-    axes = _panels(adata, bases, 3, room=key_width(classes) + 2 * BAR_WIDTH)
-    for row, basis in zip(axes, bases, strict=True):
-        _draw(adata, classes, basis, row[0], None)
-        for ax, values, scale in zip(row[1:], (of_dominant, proba[of].to_numpy()), (None, PROBABILITY), strict=True):
-            _draw(adata, values, basis, ax, scale)
+    columns: list[Column] = [
+        ("dominant type", classes, None),
+        ("its standard deviation", of_dominant, None),
+        (f"probability of {of}", proba[of].to_numpy(), PROBABILITY),
+    ]
+    axes = _draw_columns(adata, bases, columns, room=key_width(classes) + 2 * BAR_WIDTH)
+    for row in axes:
+        for ax, (_, values, _) in zip(row[1:], columns[1:], strict=True):
             add_key(ax, values)
     add_key(axes[0, 0], classes)
-    for ax, title in zip(axes[0], ("dominant type", "its standard deviation", f"probability of {of}"), strict=True):
-        ax.set_title(title)
     return axes
 
 
@@ -152,12 +148,8 @@ def plot_types(adata: Any, *, key: str = "gpssl", types: Sequence[str] | None = 
         raise ValueError(f"{quoted(unknown)} are no types; the types are {quoted(table.columns)}.")
     if not 1 <= len(types) <= MAX_DIMENSIONS:
         raise ValueError(f"{len(types)} types do not fit into one picture: choose 1 to {MAX_DIMENSIONS} with types=.")
-    axes = _panels(adata, bases, len(types), room=BAR_WIDTH)
-    for row, basis in zip(axes, bases, strict=True):
-        for ax, name in zip(row, types, strict=True):
-            _draw(adata, table[name].to_numpy(), basis, ax, PROBABILITY)
-    for ax, name in zip(axes[0], types, strict=True):
-        ax.set_title(str(name))
+    columns: list[Column] = [(str(name), table[name].to_numpy(), PROBABILITY) for name in types]
+    axes = _draw_columns(adata, bases, columns, room=BAR_WIDTH)
     _add_shared_bar(axes.ravel(), "probability")
     return axes
 
@@ -180,16 +172,20 @@ def plot_labels(adata: Any, label_key: str, *, bases: Sequence[str] = BASES) -> 
         [bases, 1]
     """
     classes = labels_of(adata, label_key)
-    axes = _panels(adata, bases, 1, room=key_width(classes))
-    for ax, basis in zip(axes[:, 0], bases, strict=True):
-        _draw(adata, classes, basis, ax, None)
+    axes = _draw_columns(adata, bases, [(label_key, classes, None)], room=key_width(classes))
     add_key(axes[0, 0], classes)
-    axes[0, 0].set_title(label_key)
     return axes
 
 
-def _draw(adata: Any, values: Classes | Array, basis: str, ax: Axes, scale: ColorScale | None) -> None:
-    draw_spots(adata, values, basis=basis, ax=ax, picture=find_picture(adata) if basis == TISSUE else None, scale=scale)
+def _draw_columns(adata: Any, bases: Sequence[str], columns: Sequence[Column], *, room: float) -> NDArray[Any]:
+    """Draw the values of each column in every basis, with its title at the top. [bases, columns]"""
+    axes = _panels(adata, bases, len(columns), room=room)
+    for row, basis in zip(axes, bases, strict=True):
+        for ax, (_, values, scale) in zip(row, columns, strict=True):
+            draw_spots(adata, values, basis, ax, scale)
+    for ax, (title, _, _) in zip(axes[0], columns, strict=True):
+        ax.set_title(title)
+    return axes
 
 
 def _panels(adata: Any, bases: Sequence[str], n_columns: int, *, room: float) -> NDArray[Any]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data._labels import UNLABELED_WORDS
-from ..spatial._fields import check_anndata, column, need, quoted, spacing
-from ..spatial._images import Picture, picture_of
+from ..spatial._fields import check_anndata, column, need, numbers, quoted, spacing
+from ..spatial._images import Picture, find_picture
 from ._figures import COLORS, ColorScale, new_figure
 
 if TYPE_CHECKING:
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 TISSUE = "spatial"
+RESOLUTIONS = ("hires", "lowres")
 
 FIRST_CALL = {
-    "tsne": "call scanpy.tl.tsne(adata) first",
-    "umap": "call scanpy.pp.neighbors(adata) and scanpy.tl.umap(adata) first",
-    "pca": "call scanpy.pp.pca(adata) first",
-    "spatial": "readers such as gpssl.spatial.read_visium put the places of the spots there",
+    "tsne": "Call scanpy.tl.tsne(adata) first",
+    "umap": "Call scanpy.pp.neighbors(adata) and scanpy.tl.umap(adata) first",
+    "pca": "Call scanpy.pp.pca(adata) first",
+    "spatial": "Readers such as gpssl.spatial.read_visium put the places of the spots there",
 }
 
 UNLABELED_COLOR = "#d0d0d0"
@@ -84,7 +85,7 @@ def plot_spots(
     values = values_of(adata, color)
     if ax is None:
         ax = new_panel(places_of(adata, basis), key_width(values))
-    draw_spots(adata, values, basis=basis, ax=ax, picture=find_picture(adata, library_id) if image else None, size=size, scale=scale)
+    draw_spots(adata, values, basis, ax, scale, image=image, library_id=library_id, size=size)
     ax.set_title(color if title is None and isinstance(color, str) else title or "")
     add_key(ax, values)
     return ax
@@ -104,7 +105,7 @@ def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None
     outline
         The color of the outlines, None for the image alone.
     """
-    picture = find_picture(adata, library_id)
+    picture = find_picture(adata, library_id, *RESOLUTIONS)
     if picture is None:
         names = quoted(adata.uns.get(TISSUE, {}))
         raise ValueError(
@@ -114,27 +115,29 @@ def plot_histology(adata: Any, *, ax: Axes | None = None, library_id: str | None
     places = places_of(adata, TISSUE)
     left, right, bottom, top = picture.extent
     ax = new_panel(np.array([[left, top], [right, bottom]]), 0.0) if ax is None else ax
-    prepare(ax, places, spacing(places), TISSUE, picture)
+    distance = spacing(places)[0]
+    prepare(ax, places, distance, TISSUE, picture)
     ax.set(xlim=(left, right), ylim=(bottom, top))
     if outline is not None:
-        add_circles(ax, places, 0.7 * spacing(places), {"facecolor": "none", "edgecolor": outline, "linewidth": 0.5})
+        add_circles(ax, places, 0.7 * distance, {"facecolor": "none", "edgecolor": outline, "linewidth": 0.5})
     return ax
 
 
 def draw_spots(
     adata: Any,
     values: Classes | Array,
-    *,
     basis: str,
     ax: Axes,
-    picture: Picture | None = None,
-    size: float | None = None,
     scale: ColorScale | None = None,
+    *,
+    image: bool = True,
+    library_id: str | None = None,
+    size: float | None = None,
 ) -> None:
-    """Draw the spots alone, without a legend or color bar."""
+    """Draw the spots alone, without a legend or color bar, in tissue on the image if there is one."""
     places = places_of(adata, basis)
     diameter = _diameter(places, basis) if size is None else size
-    prepare(ax, places, diameter, basis, picture)
+    prepare(ax, places, diameter, basis, find_picture(adata, library_id, *RESOLUTIONS) if image else None)
     known = values.codes >= 0 if isinstance(values, Classes) else ~np.isnan(values)
     if not known.all():
         add_circles(ax, places[~known], diameter, {"facecolor": UNLABELED_COLOR})
@@ -187,7 +190,7 @@ def height_over_width(places: Array) -> float:
     return float(np.clip(height / width, 0.4, 2.0))
 
 
-def prepare(ax: Axes, places: Array, diameter: float, basis: str, picture: Picture | None = None) -> None:
+def prepare(ax: Axes, places: Array, diameter: float, basis: str, picture: Picture | None) -> None:
     """Prepare an empty panel around the spots with equal scales on both axes, on the image, y downwards in tissue."""
     (left, low), (right, high) = places.min(axis=0) - diameter, places.max(axis=0) + diameter
     if picture is not None and basis == TISSUE:
@@ -209,7 +212,7 @@ def add_circles(ax: Axes, places: Array, diameter: float, style: Mapping[str, An
 
 def _diameter(places: Array, basis: str) -> float:
     if basis == TISSUE:
-        return spacing(places)
+        return spacing(places)[0]
     area = np.prod(np.maximum(np.ptp(places, axis=0), 1e-12))
     return float(FILL * np.sqrt(area / len(places)))
 
@@ -233,26 +236,11 @@ def places_of(adata: Any, basis: str) -> Array:
     """Return the first two columns of a field of `obsm`. [n, 2]"""
     check_anndata(adata)
     name = basis.removeprefix("X_")
-    found = [key for key in (basis, name, f"X_{name}") if key in adata.obsm]
-    if not found:
-        advice = FIRST_CALL.get(name, "name a field of obsm")
-        raise ValueError(f"There is no obsm[{basis!r}] to draw the spots in; obsm has {quoted(adata.obsm)}: {advice}.")
-    places = np.asarray(adata.obsm[found[0]], dtype=np.float64)
-    if places.ndim != 2 or places.shape[1] < 2 or not np.isfinite(places[:, :2]).all():
-        raise ValueError(f"obsm[{found[0]!r}] must be two finite coordinates for each spot, got shape {places.shape}.")
+    key = next((key for key in (basis, name, f"X_{name}") if key in adata.obsm), basis)
+    places = numbers(adata, key, hint=f" {FIRST_CALL.get(name, 'Name a field of obsm')}.")
+    if places.shape[1] < 2:
+        raise ValueError(f"obsm[{key!r}] has one column: two coordinates of each spot are needed to draw it.")
     return places[:, :2]
-
-
-def find_picture(adata: Any, library_id: str | None = None) -> Picture | None:
-    """Return the image of `uns["spatial"]`, where scanpy keeps it: the finest with a known scale, or None."""
-    check_anndata(adata)
-    libraries = adata.uns.get(TISSUE, {})
-    if library_id is not None and library_id not in libraries:
-        raise ValueError(f'library_id={library_id!r} is not in uns["spatial"], which has {quoted(libraries)}.')
-    if library_id is None and len(libraries) != 1:
-        return None
-    chosen = next(iter(libraries)) if library_id is None else library_id
-    return picture_of(libraries, chosen, "hires") or picture_of(libraries, chosen, "lowres")
 
 
 def values_of(adata: Any, color: str | ArrayLike) -> Classes | Array:

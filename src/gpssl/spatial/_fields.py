@@ -93,7 +93,7 @@ def numbers(adata: Any, name: str, *, hint: str = "") -> Array:
 
 def coordinates(adata: Any, spatial_key: str) -> Array:
     """Return the places of the spots. [n, 2] or, for a stack of slices, [n, 3]"""
-    hint = " Name the coordinates of the spots with spatial_key=..., or pass spatial_key=None to leave the place out."
+    hint = " Readers such as read_visium put the coordinates of the spots there; with spatial_key=None, embed leaves the place out."
     values = numbers(adata, spatial_key, hint=hint)
     if values.shape[1] not in (2, 3):
         raise ValueError(f"obsm[{spatial_key!r}] must be two or three coordinates for each spot, got {values.shape[1]}.")
@@ -196,29 +196,24 @@ def _lay_side_by_side(values: Array, codes: NDArray[np.intp], n_slices: int) -> 
     laid_out = np.empty_like(values)
     for code in range(n_slices):
         here = codes == code
-        on_top = _nearest(values[here]) == 0
-        if len(on_top) and on_top.mean() > MOST_ON_TOP:
+        distance, on_top = spacing(values[here])
+        if on_top > MOST_ON_TOP:
             warnings.warn(
-                f"{on_top.mean():.0%} of the spots lie exactly on top of others. If these are several slices, pass batch_key=..., "
+                f"{on_top:.0%} of the spots lie exactly on top of others. If these are several slices, pass batch_key=..., "
                 "the column of obs that tells them apart.",
                 UserWarning,
                 stacklevel=2,
             )
-        laid_out[here] = (values[here] - values[here].mean(axis=0)) / spacing(values[here])
+        laid_out[here] = (values[here] - values[here].mean(axis=0)) / distance
     laid_out[:, 0] += FAR_APART * np.abs(laid_out).max() * codes
     return laid_out
 
 
-def spacing(places: Array) -> float:
-    """Return the median distance from a spot to its nearest neighbor, over spots with no other exactly on top of them."""
-    apart = _nearest(places)
-    apart = apart[apart > 0]
-    return float(np.median(apart)) if len(apart) else 1.0
-
-
-def _nearest(places: Array) -> Array:
-    """Return the distance to the nearest other spot. [n], or [0] for a single spot"""
-    return cKDTree(places).query(places, 2)[0][:, 1] if len(places) > 1 else np.empty(0)
+def spacing(places: Array) -> tuple[float, float]:
+    """Return the median distance from a spot to its nearest neighbor, and the share of spots exactly on top of others, left out of it."""
+    nearest = cKDTree(places).query(places, 2)[0][:, 1] if len(places) > 1 else np.ones(1)
+    apart = nearest[nearest > 0]
+    return float(np.median(apart)) if len(apart) else 1.0, float((nearest == 0).mean())
 
 
 def standardized(values: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import check_number
-from ._fields import need
+from ._fields import check_anndata, coordinates, need, quoted
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -65,8 +65,8 @@ def image_features(
         A data frame with columns "red", "green", "blue", and for texture "red_std", "green_std", "blue_std". [n, 3 or 6]
     """
     pandas = need("pandas")
-    picture = _find_picture(adata, library_id, resolution)
-    centers = _spot_coordinates(adata) * picture.scale
+    picture = _only_picture(adata, library_id, resolution)
+    centers = coordinates(adata, "spatial")[:, :2] * picture.scale
     discs = Discs(centers, _disc_radius(picture, radius) * picture.scale, picture.pixels.shape[:2])
     _check_overlap(picture, discs)
     features: dict[str, Array] = {}
@@ -76,26 +76,20 @@ def image_features(
     adata.obsm[key_added] = pandas.DataFrame({name: features[name] for name in names}, index=adata.obs_names)
 
 
-def _find_picture(adata: Any, library_id: str | None, resolution: str) -> Picture:
-    libraries = adata.uns.get("spatial", {})
-    if not libraries:
-        raise ValueError('There is no image: uns["spatial"] is missing or empty. `read_visium` fills it where the folder has an image.')
-    library = next(iter(libraries)) if library_id is None else library_id
-    if library not in libraries:
-        raise ValueError(f"uns['spatial'] has no {library!r}, but {', '.join(libraries)}.")
+def _only_picture(adata: Any, library_id: str | None, resolution: str) -> Picture:
+    """Return the image that all spots lie on. Raise ValueError if there is none, or several sections."""
+    libraries, picture = adata.uns.get("spatial", {}), find_picture(adata, library_id, resolution)
     if len(libraries) > 1:
+        library = next(iter(libraries)) if library_id is None else library_id
         raise ValueError(
-            f"uns['spatial'] has several sections, {', '.join(libraries)}: compute colors slice by slice, before anndata.concat. Where "
+            f"uns['spatial'] has several sections, {quoted(libraries)}: compute colors slice by slice, before anndata.concat. Where "
             f"all spots are of one, keep that alone: adata.uns['spatial'] = {{{library!r}: adata.uns['spatial'][{library!r}]}}."
         )
-    images = libraries[library].get("images", {})
-    if resolution not in images:
-        raise ValueError(f"{library!r} has no image {resolution!r}; it has {', '.join(images) or 'none at all'}.")
-    picture = picture_of(libraries, library, resolution)
     if picture is None:
+        there = [name for library in libraries.values() for part in ("images", "scalefactors") for name in library.get(part, {})]
         raise ValueError(
-            f"The scale factors of {library!r} have no tissue_{resolution}_scalef above 0, which says where spots are in the image "
-            f"{resolution!r}."
+            f"There is no image {resolution!r} with its tissue_{resolution}_scalef above 0, which says where spots are in it: "
+            f"uns['spatial'] has {quoted(there)}. `read_visium` fills it where the folder has an image."
         )
     return picture
 
@@ -110,17 +104,6 @@ def _disc_radius(picture: Picture, radius: float | None) -> float:
             "The scale factors have no spot_diameter_fullres above 0, so the size of the spots is not known: give a radius above 0."
         )
     return picture.spot_radius
-
-
-def _spot_coordinates(adata: Any) -> Array:
-    if "spatial" not in adata.obsm:
-        raise ValueError('The spots have no coordinates: obsm["spatial"] is missing.')
-    coordinates = np.asarray(adata.obsm["spatial"], dtype=np.float64)
-    if coordinates.ndim != 2 or coordinates.shape[1] < 2:
-        raise ValueError(f'obsm["spatial"] has shape {coordinates.shape}; two columns, x and y, are expected.')
-    if not np.isfinite(coordinates[:, :2]).all():
-        raise ValueError('obsm["spatial"] has coordinates that are not finite. Leave those spots out.')
-    return coordinates[:, :2]
 
 
 def _check_overlap(picture: Picture, discs: Discs) -> None:
@@ -188,17 +171,28 @@ class Picture(NamedTuple):
         return 0.0, width / self.scale, height / self.scale, 0.0
 
 
-def picture_of(libraries: Mapping[str, Any], library_id: str, resolution: str) -> Picture | None:
-    """Return an image of `uns["spatial"]`, or None if it or its scale, which says where spots are, is missing."""
-    images, factors = (libraries[library_id].get(part, {}) for part in ("images", "scalefactors"))
-    scale = float(factors.get(f"tissue_{resolution}_scalef", 0))
-    if resolution not in images or not scale > 0:
+def find_picture(adata: Any, library_id: str | None, *resolutions: str) -> Picture | None:
+    """Return the first of these images of a section in `uns["spatial"]`, where scanpy keeps them, whose scale is known.
+
+    None if there is no such image, or if there are several sections and `library_id` names none.
+    """
+    check_anndata(adata)
+    libraries = adata.uns.get("spatial", {})
+    if library_id is None and len(libraries) != 1:
         return None
-    pixels = np.asarray(images[resolution])
+    library_id = next(iter(libraries)) if library_id is None else library_id
+    if library_id not in libraries:
+        raise ValueError(f"library_id={library_id!r} is not in uns['spatial'], which has {quoted(libraries)}.")
+    images, factors = (libraries[library_id].get(part, {}) for part in ("images", "scalefactors"))
+    scales = {name: float(factors.get(f"tissue_{name}_scalef", 0)) for name in resolutions}
+    name = next((name for name in resolutions if name in images and scales[name] > 0), None)
+    if name is None:
+        return None
+    pixels = np.asarray(images[name])
     if pixels.ndim not in (2, 3) or 0 in pixels.shape:
-        raise ValueError(f"The image {resolution!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
+        raise ValueError(f"The image {name!r} has shape {pixels.shape}; rows × columns, or rows × columns × channels are expected.")
     diameter = factors.get("spot_diameter_fullres")
-    return Picture(f"{resolution} of {library_id}", pixels, scale, None if diameter is None else float(diameter) / 2)
+    return Picture(f"{name} of {library_id}", pixels, scales[name], None if diameter is None else float(diameter) / 2)
 
 
 class Run(NamedTuple):
@@ -274,28 +268,21 @@ class Discs:
 def read_image(path: Path, *, longest: int | None = None) -> NDArray[np.float32]:
     """Return colors from 0 to 1, scaled down so that no side is longer than `longest`. [h, w, 3]"""
     with open_image(path) as image:
-        try:
-            if longest is not None:
-                image.thumbnail((longest, longest))  # for JPEG this decodes no more pixels than are needed
-            return np.asarray(image.convert("RGB"), dtype=np.float32) / np.float32(255)
-        except OSError as error:
-            raise ValueError(
-                f"{path} cannot be read as an image ({error}). Restore the file, or remove it to read without an image."
-            ) from error
+        if longest is not None:
+            image.thumbnail((longest, longest))  # for JPEG this decodes no more pixels than are needed
+        return np.asarray(image.convert("RGB"), dtype=np.float32) / np.float32(255)
 
 
 @contextmanager
 def open_image(path: Path) -> Iterator[Any]:
-    """Open an image of Pillow, compressed with gzip or not. Its pixels are read when they are asked for."""
+    """Open an image of Pillow, compressed with gzip or not. Its pixels are read when they are asked for, in this context."""
     pillow = need("PIL.Image")
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        with warnings.catch_warnings():
-            # Images of microscopes are as large as what Pillow suspects to be an attack.
-            warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
-            try:
-                image = pillow.open(file)
-            except OSError as error:
-                raise ValueError(
-                    f"{path} is no image that Pillow can read. Restore the file, or remove it to read without an image."
-                ) from error
-        yield image
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file, warnings.catch_warnings():
+        # Images of microscopes are as large as what Pillow suspects to be an attack.
+        warnings.simplefilter("ignore", pillow.DecompressionBombWarning)
+        try:
+            yield pillow.open(file)
+        except OSError as error:
+            raise ValueError(
+                f"{path} cannot be read as an image ({error}). Restore the file, or remove it to read without an image."
+            ) from error
