@@ -62,10 +62,9 @@ def expression_scores(
         return numbers(adata, "X_pca")[:, :n_comps]
     if mask_var is None and "highly_variable" in adata.var and not made_here:
         mask_var = "highly_variable"
-    rows = open_matrix(adata, layer)
     if adata.n_obs < FEWEST_SPOTS:
         raise ValueError(f"There are {adata.n_obs} spots: principal components need at least {FEWEST_SPOTS}.")
-    scale = find_scale(adata, rows)
+    rows, scale = open_counts(adata, layer)
     used = _genes(adata, rows, scale, mask_var, batch_key, n_top_genes, verbose=verbose)
     scores, directions, variances = _principal_components(rows, scale, used, n_comps, verbose=verbose)
     loadings = np.zeros((len(used), scores.shape[1]))
@@ -116,15 +115,9 @@ def fix_signs(vectors: Array) -> Array:
 
 def log_expression(adata: Any, genes: Sequence[str], *, layer: str | None = None) -> Array:
     """Return log(1 + normalized counts) of some genes. [n, genes]"""
-    rows = open_matrix(adata, layer)
-    scale = find_scale(adata, rows)
+    rows, scale = open_counts(adata, layer)
     places = adata.var_names.get_indexer(list(genes))
     return np.asarray(rows.map(partial(scale.log, genes=places), (None, len(places))), dtype=np.float64)
-
-
-def open_matrix(adata: Any, layer: str | None) -> Rows:
-    """Open the counts, to be read in parts."""
-    return open_rows(counts_of(adata, layer, hint=", or a representation, use_rep=..."))
 
 
 class Scale(NamedTuple):
@@ -149,13 +142,14 @@ class Scale(NamedTuple):
         return self.target / X.sum(axis=1, keepdims=True, dtype=np.float64)
 
 
-def find_scale(adata: Any, rows: Rows) -> Scale:
-    """Find out whether these are counts, and their median total. Raise ValueError for neither counts nor log-expression."""
+def open_counts(adata: Any, layer: str | None) -> tuple[Rows, Scale]:
+    """Open the counts or the log-expression, to be read in parts, with its scale. Raise ValueError for values that are neither."""
+    rows = open_rows(counts_of(adata, layer, hint=", or a representation, use_rep=..."))
     total, lowest, whole = np.asarray(rows.map(_summarize, (None, 3))).T
     if not whole.all():
         if "log1p" in adata.uns and lowest.min() >= 0:
             base = adata.uns["log1p"].get("base")
-            return Scale(are_counts=False, unit=1.0 if base is None else float(np.log(base)))
+            return rows, Scale(are_counts=False, unit=1.0 if base is None else float(np.log(base)))
         spot = adata.obs_names[int(np.argmin(whole))]
         raise ValueError(
             f"Some values are not whole numbers (spot {spot!r} has one), so these are not counts. Pass layer=... with the raw counts, or "
@@ -172,7 +166,7 @@ def find_scale(adata: Any, rows: Rows) -> Scale:
             f"{len(empty)} of {len(total)} spots have no counts at all ({first_few(adata.obs_names[empty])}): remove them, "
             "scanpy.pp.filter_cells(adata, min_counts=1)."
         )
-    return Scale(are_counts=True, target=float(np.median(total)))
+    return rows, Scale(are_counts=True, target=float(np.median(total)))
 
 
 def _summarize(X: NDArray[Any]) -> Array:
