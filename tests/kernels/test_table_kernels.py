@@ -33,6 +33,14 @@ def mixed_frame(n_rows: int = 60) -> pd.DataFrame:
     )
 
 
+def test_rows_at_the_same_distance_have_the_same_kernel_to_the_last_bit() -> None:
+    """However the columns are taken together: else rounding would choose among neighbors that are equally far."""
+    letters = np.random.default_rng(0).integers(0, 4, (300, 60)).astype(float)
+    n_different = (letters[:, None] != letters).sum(axis=2)
+    values = CategoryKernel(scale=44 / 3)(letters)
+    assert all(len(np.unique(values[n_different == count])) == 1 for count in np.unique(n_different))
+
+
 def test_categories_are_alike_as_far_as_they_agree() -> None:
     """k = exp(−½ H / h), counted by hand."""
     rows = [["a", "x", 1.0], ["a", "y", 1.0], ["b", "y", 2.0], ["a", None, 1.0], ["a", None, 2.0]]

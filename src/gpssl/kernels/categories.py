@@ -103,22 +103,22 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
         return fill
 
     def log_block_kernel(self, points: Array) -> BlockKernel:
-        """Return a function that looks log k(x, u) = −½ H(x, u) / h up, for all combinations of the levels of some columns at a time."""
+        """Return a function that fills in log k(x, u) = −½ H(x, u) / h; H is looked up for all combinations of levels of some columns."""
         if self.scale is None:
             raise not_resolved(self, "scale")
         each = -0.5 / self.scale
         combinations = _combinations(_comparable(points))
-        tables = [each * levels.n_different for levels in combinations]
 
         def fill(X: Array, out: Array) -> None:
             X = _comparable(X)
             if not combinations:
                 out[...] = 0.0
-            for place, (levels, table) in enumerate(zip(combinations, tables, strict=True)):
+            for place, levels in enumerate(combinations):
                 if place == 0:
-                    np.take(table, levels.places(X), axis=0, out=out, mode="clip")  # other modes would copy `out`
+                    np.take(levels.n_different, levels.places(X), axis=0, out=out, mode="clip")  # other modes would copy `out`
                 else:
-                    out += table[levels.places(X)]
+                    out += levels.n_different[levels.places(X)]
+            out *= each  # at the end, once: sums of whole numbers are exact, so that rows at the same distance have the same kernel
 
         return fill
 
