@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
+from math import inf, isfinite
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,13 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     return weight
 
 
-def check_draws(Z: Any, y: Any) -> NDArray[np.float64]:
-    """Return the features of the same rows under each draw [S, n, J]. Raise ValueError unless there is one label for each row."""
+def check_draws(Z: Any, y: Any, sample_weight: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the features of the same rows under each draw [S, n, J], and the rows' weights [n]. Raise ValueError unless y has n labels."""
     draws = check_array(Z, dtype=np.float64, allow_nd=True, ensure_2d=False)
     if draws.ndim != 3 or not draws.size:
         raise ValueError(f"Draws come as an array of shape [S, n, J], got {list(draws.shape)}.")
     check_consistent_length(draws[0], y)
-    return draws
+    return draws, check_weights(sample_weight, draws.shape[1])
 
 
 @contextmanager
@@ -55,16 +56,20 @@ def seed_from(random_state: Any) -> int:
 
 
 def check_number(
-    name: str, value: Any, kind: type, *, at_least: float | None = None, above: float | None = None, otherwise: str = ""
+    name: str,
+    value: Any,
+    kind: type,
+    *,
+    at_least: float = -inf,
+    above: float = -inf,
+    at_most: float = inf,
+    below: float = inf,
+    otherwise: str = "",
 ) -> None:
-    """Raise ValueError unless the value is a number of this kind and within the bound."""
-    bound = f"of at least {at_least}" if at_least is not None else f"above {above}"
+    """Raise ValueError unless the value is a number of this kind and within the bounds."""
     is_number = isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300  # type: ignore[arg-type]
-    if not (is_number and (at_least is None or value >= at_least) and (above is None or value > above)):
+    if not (is_number and at_least <= value <= at_most and above < value < below):
         noun = "a whole number" if kind is Integral else "a number"
-        raise ValueError(f"{name} must be {noun} {bound}{' ' if otherwise else ''}{otherwise}, got {value!r}.")
-
-
-def is_share(value: Any) -> bool:
-    """Return whether the value is a number between 0 and 1, and neither of them."""
-    return isinstance(value, Real) and 0 < float(value) < 1
+        bounds = {"of at least": at_least, "above": above, "at most": at_most, "below": below}
+        within = " and ".join(f"{words} {bound}" for words, bound in bounds.items() if isfinite(bound))
+        raise ValueError(f"{name} must be {noun} {within}{' ' if otherwise else ''}{otherwise}, got {value!r}.")

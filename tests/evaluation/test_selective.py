@@ -158,7 +158,7 @@ def test_bootstrap_interval_keeps_labels_that_a_resample_lacks() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"confidence": 1.0}, "confidence must be a number between 0 and 1"),
+        ({"confidence": 1.0}, "confidence must be a number above 0 and below 1"),
         ({"n_resamples": 0}, "n_resamples must be a whole number of at least 1"),
     ],
 )
@@ -367,9 +367,9 @@ def test_fewest_rows_that_can_hold_a_risk_pass_and_one_less_do_not() -> None:
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, np.nan])
 def test_risk_and_confidence_are_between_zero_and_one(share: float) -> None:
     y, proba = predictions([0.9, 0.8], [0, 1])
-    with pytest.raises(ValueError, match="max_risk must be a number between 0 and 1"):
+    with pytest.raises(ValueError, match="max_risk must be a number above 0 and below 1"):
         risk_controlled_threshold(y, proba, share)
-    with pytest.raises(ValueError, match="confidence must be a number between 0 and 1"):
+    with pytest.raises(ValueError, match="confidence must be a number above 0 and below 1"):
         risk_controlled_threshold(y, proba, 0.1, share)
 
 

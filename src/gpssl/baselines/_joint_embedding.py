@@ -224,9 +224,7 @@ class SCARF(NetworkTransformer):
         super()._check_parameters()
         check_number("projection_units", self.projection_units, Integral, at_least=1)
         check_number("similarity_temperature", self.similarity_temperature, Real, above=0)
-        check_number("corruption", self.corruption, Real, above=0, otherwise="and at most 1")
-        if self.corruption > 1:
-            raise ValueError(f"corruption must be a number above 0 and at most 1, got {self.corruption!r}.")
+        check_number("corruption", self.corruption, Real, above=0, at_most=1)
 
     def _shapes(self, n_features: int) -> list[Shape]:
         encoder = Shape(n_features, int(self.hidden_units), int(self.n_components))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, ndtr
+from scipy.special import entr
 
 from .._runtime.threads import map_on_threads
-from .._validation import is_share
+from .._validation import check_number
+from ..evaluation._calibration import distribution_at
 
 Array = NDArray[np.float64]
 
@@ -140,8 +142,7 @@ class NumberDistribution:
 
     def interval(self, coverage: float = 0.9) -> Array:
         """Return the ends of the central interval that holds the number with this probability: quantiles of the mixture. [n, 2]"""
-        if not is_share(coverage):
-            raise ValueError(f"coverage must be a share between 0 and 1, such as 0.9, got {coverage!r}.")
+        check_number("coverage", coverage, Real, above=0, below=1)
         levels = ((1 - coverage) / 2, (1 + coverage) / 2)
 
         def ends(component: tuple[Array, Array]) -> Array:
@@ -155,6 +156,6 @@ def _mixture_quantile(mean: Array, std: Array, probability: float) -> Array:
     low, high = (mean - 10 * std).min(axis=0), (mean + 10 * std).max(axis=0)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        below = ndtr((middle - mean) / std).mean(axis=0) < probability
+        below = distribution_at(middle, mean, std) < probability
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return (low + high) / 2

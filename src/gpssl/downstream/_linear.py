@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._validation import check_draws, check_weights
+from .._validation import check_draws
 
 Array = NDArray[np.float64]
 
@@ -97,9 +97,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
 
     def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None) -> LinearHeads:
         """Train one head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
-        Z, y = check_draws(Z, y), np.asarray(y, dtype=np.float64)
-        weight = check_weights(sample_weight, len(Z[0]))
-        total = weight.sum()
+        Z, weight = check_draws(Z, y, sample_weight)
+        y, total = np.asarray(y, dtype=np.float64), weight.sum()
         if total <= 1:
             raise ValueError("n_samples=1: a single target tells nothing about the noise around it. Give at least two rows a target.")
         intercept = float(weight @ y / total)

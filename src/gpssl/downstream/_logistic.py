@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._runtime.threads import map_on_threads
-from .._validation import check_draws, check_number, check_weights, seed_from
+from .._validation import check_draws, check_number, seed_from
 from ..data._arrays import row_blocks
 from ..data._labels import encode_classes
 from ._laplace import BLOCK_NUMBERS, Laplace, OneHotLabels, blocks_of_draws, fit_laplace, logit_covariance
@@ -201,8 +201,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
     def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None) -> LogisticHeads:
         """Train one head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
         self._check_parameters()
-        Z = check_draws(Z, y)
-        weight = check_weights(sample_weight, len(Z[0]))
+        Z, weight = check_draws(Z, y, sample_weight)
         classes, codes, used = encode_classes(y, weight)
         labels = OneHotLabels.of(codes, len(classes), weight[used])
         precision = None if isinstance(self.prior_precision, str) else float(self.prior_precision)

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._runtime.threads import map_on_threads
-from .._validation import check_draws, check_number, check_weights, seed_from, unchanged_on_failure
+from .._validation import check_draws, check_number, seed_from, unchanged_on_failure
 from ..data._arrays import hash_rows, random_phases, row_blocks
 from ..data._labels import encode_classes
 
@@ -139,8 +139,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
         the other draws, except that the rows to hold out are chosen by their content in the first.
         """
         self._check_parameters()
-        draws = check_draws(Z, y)
-        weight = check_weights(sample_weight, len(draws[0]))
+        draws, weight = check_draws(Z, y, sample_weight)
         classes, codes, used = encode_classes(y, weight)
         seed = seed_from(self.random_state)
         rows = arrange_rows(draws[:, used], codes, weight[used], float(self.validation_fraction), seed)
@@ -151,9 +150,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
             check_number(name, getattr(self, name), Integral, at_least=1)
         check_number("learning_rate", self.learning_rate, Real, above=0)
         check_number("weight_decay", self.weight_decay, Real, at_least=0)
-        check_number("validation_fraction", self.validation_fraction, Real, at_least=0, otherwise="and below 1")
-        if self.validation_fraction >= 1:
-            raise ValueError(f"validation_fraction must be a number of at least 0 and below 1, got {self.validation_fraction!r}.")
+        check_number("validation_fraction", self.validation_fraction, Real, at_least=0, below=1)
 
     def _train(self, rows: TrainingRows, classes: NDArray[Any], seed: int) -> Perceptrons:
         n_draws, n_rows, n_features = rows.inputs.shape

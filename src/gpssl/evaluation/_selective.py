@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, bootstrap
 
 from .._runtime import CONFIDENCE
-from .._validation import check_number, check_weights, is_share, seed_from
+from .._validation import check_number, check_weights, seed_from
 from ..data._labels import UNLABELED, as_labels, missing
 from ._calibration import check_probabilities
 
@@ -175,7 +175,7 @@ def bootstrap_interval(
     The score is called as score(y, proba, labels=labels): `aurc`, `augrc`, `brier_score`, or your own. The interval holds the score of
     the population with probability `confidence` only approximately, and less often with few rows or few errors.
     """
-    _check_share("confidence", confidence)
+    check_number("confidence", confidence, Real, above=0, below=1)
     check_number("n_resamples", n_resamples, Integral, at_least=1)
     y, proba = np.asarray(y), np.asarray(proba, dtype=np.float64)
     check_probabilities(y, proba, labels)
@@ -220,8 +220,8 @@ def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: f
     threshold
         For `predict_or_abstain`. −inf keeps every row. If no threshold passes, a warning says so, and inf abstains on every row.
     """
-    _check_share("max_risk", max_risk)
-    _check_share("confidence", confidence)
+    check_number("max_risk", max_risk, Real, above=0, below=1)
+    check_number("confidence", confidence, Real, above=0, below=1)
     wrong, certainty = _errors_and_certainty(y, proba, labels)
     order = np.argsort(-certainty, kind="stable")
     counts = _tested_counts(len(order), max_risk, 1 - confidence)
@@ -239,11 +239,6 @@ def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: f
         stacklevel=2,
     )
     return np.inf
-
-
-def _check_share(name: str, value: Any) -> None:
-    if not is_share(value):
-        raise ValueError(f"{name} must be a number between 0 and 1, and neither of them, got {value!r}.")
 
 
 def rows_without_error(max_risk: float, level: float) -> int:

@@ -279,9 +279,7 @@ class SubsequenceKernel(_WordKernel):
 
     def _count(self, strings: NDArray[Any]) -> Counts:
         check_number("length", self.length, Integral, at_least=1)
-        check_number("decay", self.decay, Real, above=0, otherwise="and at most 1")
-        if self.decay > 1:
-            raise ValueError(f"decay must be a number above 0 and at most 1, got {self.decay!r}.")
+        check_number("decay", self.decay, Real, above=0, at_most=1)
         check_number("max_span", self.max_span, Integral, at_least=self.length, otherwise="(the length)")
         longest = min(self.max_span, max(map(len, strings), default=0))
         if longest - self.length > _MAX_GAPS:

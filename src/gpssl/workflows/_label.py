@@ -16,7 +16,6 @@ from sklearn.frozen import FrozenEstimator
 
 from .. import downstream
 from .._runtime import CONFIDENCE, N_DRAWS
-from .._validation import is_share
 from ..data._labels import Target, TargetKind
 from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
@@ -228,7 +227,7 @@ def _check_risk(max_risk: float | None, kind: TargetKind) -> None:
 
 def _check_share(parameter: str, value: float) -> None:
     """Raise ChoiceError unless the value lies between 0 and 1."""
-    if not is_share(value):
+    if not 0 < value < 1:
         raise ChoiceError(parameter, f"{value:g} is no share between 0 and 1.")
 
 
