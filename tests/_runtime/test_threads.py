@@ -98,10 +98,12 @@ def test_results_are_used_in_order_while_the_caller_goes_on() -> None:
     def double(item: int) -> int:
         return 2 * item
 
-    with InOrder(double, used.append, n_threads=3, max_waiting=4) as work:
+    with InOrder(double, n_threads=3) as work:
         for item in range(20):
             work.add(item)
+            used.extend(work.results(max_waiting=4))
             assert len(used) == max(0, item - 3)
+        used.extend(work.results(max_waiting=0))
     assert used == list(range(0, 40, 2))
 
 
@@ -112,11 +114,12 @@ def test_work_that_fails_is_reported_and_the_rest_is_dropped() -> None:
         return 1 / (item - 2)
 
     def fail_at(item: int | None) -> None:
-        with InOrder(invert, used.append, n_threads=2, max_waiting=8) as work:
+        with InOrder(invert, n_threads=2) as work:
             for other in range(5):
                 if other == item:
                     raise KeyError
                 work.add(other)
+            used.extend(work.results(max_waiting=0))
 
     with pytest.raises(ZeroDivisionError):
         fail_at(None)

@@ -8,16 +8,18 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
     CallbackSupportMixin, with_callbacks = object, None
+
+Item = TypeVar("Item")
 
 SECONDS_BETWEEN = 0.1
 """Time between two reports of the same task."""
@@ -75,6 +77,13 @@ class Progress:
         """Return the time between two lines: in a log, a twentieth of the time since the start, so that a long run's log stays short."""
         at_once = self._display or self.stream.isatty()
         return SECONDS_BETWEEN if at_once else max(2.0, 0.05 * (now - self._started))
+
+    def each(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the items, count each as done when the caller asks for the next one, and finish after the last."""
+        for item in items:
+            yield item
+            self.advance(1)
+        self.finish()
 
     def skip(self, count: int) -> None:
         """Count so many as done before, which do not count for the speed."""

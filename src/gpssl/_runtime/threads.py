@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -78,33 +77,27 @@ def n_blas_threads() -> int:
 
 
 class InOrder(Generic[Item, Result]):
-    """Apply a function to items on threads while the caller goes on, and use the results in the order of the items.
+    """Apply a function to items on threads while the caller goes on. What is still under way at the end of the block is dropped."""
 
-    Within `with`, `add` starts the work on an item, and uses results where more than `max_waiting` items are under way. What is still
-    under way is used at the end, or dropped where the block fails.
-    """
-
-    def __init__(self, function: Callable[[Item], Result], use: Callable[[Result], Any], *, n_threads: int, max_waiting: int) -> None:
-        self._function, self._use = function, use
+    def __init__(self, function: Callable[[Item], Result], n_threads: int) -> None:
+        self._function = function
         self._executor = ThreadPoolExecutor(n_threads)
-        self._max_waiting = max_waiting
         self._pending: deque[Future[Result]] = deque()
 
     def add(self, item: Item) -> None:
         """Start the work on an item."""
         self._pending.append(self._executor.submit(self._function, item))
-        while len(self._pending) > self._max_waiting:
-            self._use(self._pending.popleft().result())
+
+    def results(self, *, max_waiting: int) -> Iterator[Result]:
+        """Yield results in the order of the items, while more than `max_waiting` items are under way."""
+        while len(self._pending) > max_waiting:
+            yield self._pending.popleft().result()
 
     def __enter__(self) -> InOrder[Item, Result]:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            while kind is None and self._pending:
-                self._use(self._pending.popleft().result())
-        finally:
-            self._executor.shutdown(cancel_futures=True)
+    def __exit__(self, *_: object) -> None:
+        self._executor.shutdown(cancel_futures=True)
 
 
 def map_on_threads(function: Callable[[Item], Result], blocks: Sequence[Item]) -> list[Result]:
@@ -124,13 +117,8 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], *, n
         if n_threads <= 1:
             yield from map(function, items)
             return
-        pending: deque[Future[Result]] = deque()
-        waiting = iter(items)
-        executor = ThreadPoolExecutor(n_threads)
-        try:
-            pending.extend(executor.submit(function, item) for item in islice(waiting, n_threads + 1))
-            while pending:
-                yield pending.popleft().result()
-                pending.extend(executor.submit(function, item) for item in islice(waiting, 1))
-        finally:
-            executor.shutdown(cancel_futures=True)
+        with InOrder(function, n_threads) as work:
+            for item in items:
+                work.add(item)
+                yield from work.results(max_waiting=n_threads)
+            yield from work.results(max_waiting=0)

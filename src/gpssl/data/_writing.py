@@ -83,14 +83,16 @@ def _csv(path: Path, first: pd.DataFrame, separator: str = ",") -> Iterator[Writ
         names = _quoted(pa.array([str(name) for name in first.columns]), separator)
         file.write((separator.join(names.to_pylist()) + "\n").encode())
         to_lines, n_threads = partial(_lines, separator=separator), n_blas_threads()
-        with InOrder(to_lines, file.write, n_threads=n_threads, max_waiting=2 * n_threads) as lines:
+        with InOrder(to_lines, n_threads) as lines:
 
             def write(frame: pd.DataFrame) -> None:  # threads make lines of these rows, while the caller makes the next
                 table = _arrow_table(frame)
                 for start in range(0, len(frame), LINES_AT_A_TIME):
                     lines.add(table.slice(start, LINES_AT_A_TIME))
+                    file.writelines(lines.results(max_waiting=2 * n_threads))
 
             yield write
+            file.writelines(lines.results(max_waiting=0))
 
 
 def _lines(table: pa.Table, separator: str) -> memoryview:

@@ -13,7 +13,7 @@ from scipy.special import entr
 
 from .._runtime.threads import map_on_threads
 from .._validation import check_number
-from ..evaluation._calibration import distribution_at
+from ..evaluation._calibration import distribution_at, mixture_moments
 
 Array = NDArray[np.float64]
 
@@ -117,8 +117,8 @@ class NumberDistribution:
     @classmethod
     def of(cls, means: Array, stds: Array) -> NumberDistribution:
         """Return the mixture of these components. [S, n] each"""
-        head, representation = (stds**2).mean(axis=0), means.var(axis=0)
-        return cls(means.mean(axis=0), Uncertainty(head + representation, head, representation), ((means, stds),))
+        mean, head, representation = mixture_moments(means, stds)
+        return cls(mean, Uncertainty(head + representation, head, representation), ((means, stds),))
 
     @classmethod
     def joined(cls, parts: Sequence[NumberDistribution]) -> NumberDistribution:

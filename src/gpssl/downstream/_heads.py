@@ -102,12 +102,8 @@ def fit_regressors(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_j
 def fit_clones(head: Any, Z: Array, y: NDArray[Any], params: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> list[Any]:
     """Fit one clone of the head for each of S sets of features of the same rows, Z [S, n, J]."""
     progress = Progress("heads", len(Z), enabled=verbose, unit="heads")
-    fitted = []
-    for one in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(clone(head).fit)(values, y, **params) for values in Z):
-        fitted.append(one)
-        progress.advance(1)
-    progress.finish()
-    return fitted
+    fits = (delayed(clone(head).fit)(values, y, **params) for values in Z)
+    return list(progress.each(Parallel(n_jobs=n_jobs, return_as="generator")(fits)))
 
 
 def _call(heads: Sequence[Any], method: str, Z: Array, n_jobs: int | None, **options: Any) -> list[Any]:

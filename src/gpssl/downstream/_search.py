@@ -317,7 +317,7 @@ class Trials:
     def _score(self, places: Sequence[int], *, precise: bool, verbose: bool) -> None:
         task = "selection" if precise else "selection, roughly"
         progress = Progress(task, len(places), enabled=verbose, unit="candidates", listener=self.listener)
-        for place in places:
+        for place in progress.each(places):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 try:
@@ -327,8 +327,6 @@ class Trials:
                     self.failures[place] = failure
                     self.scores[place] = np.nan
             self.warnings[place] = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
-            progress.advance(1)
-        progress.finish()
 
     def _score_one(self, candidate: Candidate, *, precise: bool) -> list[float]:
         base = self._base({name: value for name, value in candidate.items() if name not in REFITTABLE})

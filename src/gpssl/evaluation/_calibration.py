@@ -171,6 +171,11 @@ def distribution_at(y: Array, mean: Array, std: Array) -> Array:
     return ndtr((y - mean) / std).mean(axis=0)
 
 
+def mixture_moments(mean: Array, std: Array) -> tuple[Array, Array, Array]:
+    """Return the mean of (1/S) Σ_s N(μ_s, σ_s²), and the two parts of its variance: (1/S) Σ_s σ_s² and Var_s μ_s. [n] each"""
+    return mean.mean(axis=0), (std**2).mean(axis=0), mean.var(axis=0)
+
+
 def negative_log_likelihood(y: Any, mean: Any, std: Any) -> float:
     """Return −(1/n) Σ_n log (1/S) Σ_s N(y_n; μ_sn, σ_sn²), in nats. It may be negative: densities exceed one."""
     return -float(log_density(y, mean, std).mean())

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from .._runtime import CONFIDENCE, percent
 from .._runtime.progress import Progress
 from ..data._labels import Target
-from ._calibration import INTERVAL, distribution_at, root_mean_squared_error
+from ._calibration import INTERVAL, distribution_at, mixture_moments, root_mean_squared_error
 from ._selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses, rows_without_error
 
 Array = NDArray[np.float64]
@@ -147,10 +147,10 @@ def hold_out_classes(
     classes = np.unique(y)
     proba = np.full((len(y), len(classes)), 1 / len(classes))
     is_judged = np.zeros(len(y), dtype=bool)
-    for training, held_out in _counted(_class_folds(y, groups, n_folds, random_state), task):
-        if len(held_out) == 0 or len(np.unique(y[training])) < 2:
-            continue
-        fitted = clone(model).fit(_safe_indexing(rows, training), y[training])
+    commonest = int(np.unique(y, return_counts=True)[1].max())
+    folds = _folds(StratifiedKFold if groups is None else StratifiedGroupKFold, min(n_folds, commonest), y, groups, random_state)
+    folds = [(training, held_out) for training, held_out in folds if len(held_out) > 0 and len(np.unique(y[training])) > 1]
+    for fitted, held_out in _models_of_folds(model, rows, y, folds, task):
         proba[held_out] = probabilities_of(fitted, _safe_indexing(rows, held_out), classes)
         is_judged[held_out] = True
     if not is_judged.any():
@@ -171,48 +171,34 @@ def hold_out_numbers(
     task: str = "cross-validation",
 ) -> HeldOutNumbers:
     """Return each labeled row's prediction by a model that was trained without it, and without its group."""
+    folds = _folds(KFold if groups is None else GroupKFold, N_FOLDS, y, groups, random_state)
+    if not folds or len(y) < 4:
+        what = f"{len(y)} rows with a number" if groups is None else f"Rows with a number in {len(np.unique(groups))} group(s)"
+        raise ValueError(f"{what} are too few to hold some of them out: fill in more cells.")
     mean, std, level = np.empty(len(y)), np.empty(len(y)), np.empty(len(y))
-    for training, held_out in _counted(_number_folds(y, groups, random_state), task):
-        fitted = clone(model).fit(_safe_indexing(rows, training), y[training])
+    for fitted, held_out in _models_of_folds(model, rows, y, folds, task):
         means, stds = fitted.predict_draws(_safe_indexing(rows, held_out))
-        mean[held_out] = means.mean(axis=0)
-        std[held_out] = np.sqrt((stds**2).mean(axis=0) + means.var(axis=0))
+        mean[held_out], within, between = mixture_moments(means, stds)
+        std[held_out] = np.sqrt(within + between)
         level[held_out] = distribution_at(y[held_out], means, stds)
     return HeldOutNumbers(y, mean, std, level)
 
 
-def _class_folds(y: NDArray[Any], groups: NDArray[Any] | None, n_folds: int, random_state: int | None) -> Folds:
-    commonest = int(np.unique(y, return_counts=True)[1].max())
-    n_groups = commonest if groups is None else len(np.unique(groups))
-    n_folds = min(n_folds, commonest, n_groups)
+def _folds(splitter: Any, n_folds: int, y: NDArray[Any], groups: NDArray[Any] | None, random_state: int | None) -> Folds:
+    """Deal the rows to at most `n_folds` folds; return none where they are too few for two."""
+    n_folds = min(n_folds, len(y) if groups is None else len(np.unique(groups)))
     if n_folds < 2:
         return []
-    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+    folds = splitter(n_folds, shuffle=random_state is not None, random_state=random_state)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # its rows then count as errors
-        return _deal(splitter, n_folds, random_state, y, groups)
+        return list(folds.split(np.zeros(len(y)), y, groups))
 
 
-def _number_folds(y: Array, groups: NDArray[Any] | None, random_state: int | None) -> Folds:
-    n_groups = len(y) if groups is None else len(np.unique(groups))
-    n_folds = min(N_FOLDS, n_groups)
-    if n_folds < 2 or len(y) < 4:
-        what = f"{len(y)} rows with a number" if groups is None else f"Rows with a number in {n_groups} group(s)"
-        raise ValueError(f"{what} are too few to hold some of them out: fill in more cells.")
-    return _deal(KFold if groups is None else GroupKFold, n_folds, random_state, y, groups)
-
-
-def _deal(splitter: Any, n_folds: int, random_state: int | None, y: NDArray[Any], groups: NDArray[Any] | None) -> Folds:
-    folds = splitter(n_folds, shuffle=random_state is not None, random_state=random_state)
-    return list(folds.split(np.zeros(len(y)), y, groups))
-
-
-def _counted(folds: Folds, task: str) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    progress = Progress(task, len(folds), unit="folds")
-    for fold in folds:
-        yield fold
-        progress.advance(1)
-    progress.finish()
+def _models_of_folds(model: Any, rows: Any, y: NDArray[Any], folds: Folds, task: str) -> Iterator[tuple[Any, NDArray[np.intp]]]:
+    """Yield, for each fold, a model that was fitted without it, and its rows."""
+    for training, held_out in Progress(task, len(folds), unit="folds").each(folds):
+        yield clone(model).fit(_safe_indexing(rows, training), y[training]), held_out
 
 
 @dataclass(frozen=True)
