@@ -317,6 +317,27 @@ def unsaveable(model: Any, folder: Path, rows: Any, match: str) -> None:
     assert list(folder.iterdir()) == []
 
 
+NAMES_OF_GPSSL = """
+BayesianLinearRegression BayesianLogisticRegression CategoryKernel ClassifierClones ColumnKernel DiffusionKernel DrawnWeights
+Features FunctionDraws GPPrior GPSSL GaussianWeights GroupKernel IncompleteRBF KnownRows LabelledGraph Laplace LinearHeads
+LogisticHeads MarginalizedClassifier MarginalizedRegressor MismatchKernel Mode ModeReport Moments NearestNeighborGP
+NearestNeighborKernel NeighborDiffusion NeighborRBF NodeDiffusion NodeMatern Objective OptimisationReport OrdinalKernel PairKernel
+PerceptronClassifier Perceptrons PointWeights Posterior PrecomputedKernel RandomWalkKernel RegressorClones Sampling SamplingReport
+ShortestPathKernel Spectrum SpectrumKernel SubsequenceKernel TfidfKernel Variational WeisfeilerLehmanKernel
+"""
+NAMES_OF_SCIKIT_LEARN = """
+BayesianRidge ConstantKernel DotProduct ExpSineSquared Exponentiation FrozenEstimator LinearRegression LogisticRegression Matern
+Pipeline Product RBF RationalQuadratic Ridge StandardScaler Sum TfidfTransformer TfidfVectorizer WhiteKernel make_column_selector
+"""
+
+
+def test_names_in_files_stay_when_classes_are_renamed() -> None:
+    names = {f"gpssl.{name}" for name in NAMES_OF_GPSSL.split()} | {f"sklearn.{name}" for name in NAMES_OF_SCIKIT_LEARN.split()}
+    names |= {"numpy.RandomState", "scipy.csr_array"}
+    assert [name for name in names if name not in FORMS] == []
+    assert [name for name in names if FORMS.name_of(FORMS[name].kind) != name] == []
+
+
 @pytest.mark.parametrize("name", ["from_gpytorch", "CallableKernel"])
 def test_kernels_that_are_code_are_refused(name: str, tmp_path: Path) -> None:
     kind = KINDS[name]
@@ -353,6 +374,8 @@ def test_vectorizer_with_a_function_is_refused_and_a_plain_one_comes_back(tmp_pa
     unsaveable(
         small(kernel=k.TfidfKernel(TfidfVectorizer(tokenizer=str.split, token_pattern=None))), tmp_path, kind.training, "function str.split"
     )
+    files = [str(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
+    unsaveable(small(kernel=k.TfidfKernel(TfidfVectorizer(input="filename"))), tmp_path, files, "a vectorizer that reads files")
     model = fitted(kind, small(kernel=k.TfidfKernel(TfidfVectorizer(ngram_range=(1, 2), dtype=np.float32))))
     assert_same_representation(model, round_trip(model, tmp_path), kind.training[:5])
 

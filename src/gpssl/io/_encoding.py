@@ -66,10 +66,14 @@ class Forms:
         return self._makers[name]()
 
     def name_of(self, kind: type) -> str | None:
-        """Return the name of a class in files: its library and its own name, or the name it had before; None where it has no form."""
-        name = f"{kind.__module__.split('.')[0]}.{kind.__name__}"
-        name = self._renamed.get(name, name)
+        """Return the name of a class in files; None where it has no form."""
+        name = self._renamed.get(own_name(kind), own_name(kind))
         return name if name in self and self[name].kind is kind else None
+
+
+def own_name(kind: type) -> str:
+    """Return the name of a class in files, unless it was renamed since: its library and its own name."""
+    return f"{kind.__module__.split('.')[0]}.{kind.__name__}"
 
 
 def by_parameters(kind: type) -> Form:
@@ -264,8 +268,7 @@ class Decoder:
 
     def __init__(self, forms: Forms, read_array: Callable[[str], NDArray[Any]]) -> None:
         self._forms = forms
-        self._read_array = read_array
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self._read_array = cache(read_array)
         self._objects: dict[int, Any] = {}
         self._depth = 0
 
@@ -287,7 +290,7 @@ class Decoder:
             case {"same": number}:
                 return self._objects[int(number)]
             case {"array": name}:
-                return self._array(str(name))
+                return self._read_array(str(name))
             case {"objects": cells}:
                 return self._array_of_objects(cells, value["shape"])
             case {"scalar": content}:
@@ -315,11 +318,6 @@ class Decoder:
         parts = {str(part): self.decode(content) for part, content in state.items()}
         self._objects[number] = self._forms[name].put_together(parts)
         return self._objects[number]
-
-    def _array(self, name: str) -> NDArray[Any]:
-        if name not in self._arrays:
-            self._arrays[name] = self._read_array(name)
-        return self._arrays[name]
 
     def _array_of_objects(self, cells: list[Any], shape: list[int]) -> NDArray[Any]:
         array = np.empty(len(cells), dtype=object)

@@ -7,6 +7,7 @@ files must stay readable, or else the format gets a new number.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegres
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .. import baselines, downstream
+from .. import baselines
 from .. import kernels as gk
 from ..core._draws import FunctionDraws, KnownRows
 from ..core._features import Features
@@ -29,13 +30,15 @@ from ..core._objective import Objective
 from ..core._posterior import DrawnWeights, GaussianWeights, PointWeights, Posterior
 from ..downstream._heads import ClassifierClones, RegressorClones
 from ..downstream._laplace import Laplace
+from ..downstream._linear import BayesianLinearRegression, LinearHeads
 from ..downstream._logistic import BayesianLogisticRegression, LogisticHeads
-from ..downstream._predictors import MarginalizedClassifier
+from ..downstream._perceptron import PerceptronClassifier, Perceptrons
+from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
 from ..estimator import GPSSL
 from ..inference._mode import Mode, ModeReport
 from ..inference._sampling import Sampling, SamplingReport
 from ..inference._variational import OptimizationReport, Variational
-from ._encoding import Form, Forms, ModelFileError, by_fields, by_fit, by_parameters, by_scikit_learn, check_names, check_shapes
+from ._encoding import Form, Forms, ModelFileError, by_fields, by_fit, by_parameters, by_scikit_learn, check_names, check_shapes, own_name
 
 # Kernels, and the vectorizers, matrices and graphs among their parameters
 
@@ -87,58 +90,17 @@ def _graph_together(edges: NDArray[Any], nodes: list[Any]) -> Any:
     return graph
 
 
-def _vectorizer() -> Form:
-    """Store a vectorizer, but refuse one that reads files by name: a model file could name any file."""
-    plain = by_scikit_learn(TfidfVectorizer, private=("_tfidf",))
-
-    def put_together(parts: dict[str, Any]) -> Any:
-        vectorizer = plain.put_together(parts)
-        if vectorizer.input != "content":
-            raise ModelFileError("its vectorizer reads files")
-        return vectorizer
-
-    return Form(TfidfVectorizer, plain.take_apart, put_together)
+KERNELS = (
+    *("CategoryKernel", "ColumnKernel", "DiffusionKernel", "GroupKernel", "IncompleteRBF", "MismatchKernel", "NearestNeighborGP"),
+    *("NearestNeighborKernel", "NeighborDiffusion", "NeighborRBF", "OrdinalKernel", "PairKernel", "PrecomputedKernel"),
+    *("RandomWalkKernel", "ShortestPathKernel", "SpectrumKernel", "SubsequenceKernel", "TfidfKernel", "WeisfeilerLehmanKernel"),
+)
+"""Kernels of gpssl that are stored by their parameters."""
 
 
-KERNELS: dict[str, Callable[[], Form]] = {
-    "gpssl.CategoryKernel": lambda: by_parameters(gk.CategoryKernel),
-    "gpssl.ColumnKernel": lambda: by_parameters(gk.ColumnKernel),
-    "gpssl.DiffusionKernel": lambda: by_parameters(gk.DiffusionKernel),
-    "gpssl.GroupKernel": lambda: by_parameters(gk.GroupKernel),
-    "gpssl.IncompleteRBF": lambda: by_parameters(gk.IncompleteRBF),
-    "gpssl.LabelledGraph": lambda: by_fields(gk.LabeledGraph),
-    "gpssl.MismatchKernel": lambda: by_parameters(gk.MismatchKernel),
-    "gpssl.NearestNeighborGP": lambda: by_parameters(gk.NearestNeighborGP),
-    "gpssl.NearestNeighborKernel": lambda: by_parameters(gk.NearestNeighborKernel),
-    "gpssl.NeighborDiffusion": lambda: by_parameters(gk.NeighborDiffusion),
-    "gpssl.NeighborRBF": lambda: by_parameters(gk.NeighborRBF),
-    "gpssl.NodeDiffusion": lambda: _for_nodes(gk.NodeDiffusion),
-    "gpssl.NodeMatern": lambda: _for_nodes(gk.NodeMatern),
-    "gpssl.OrdinalKernel": lambda: by_parameters(gk.OrdinalKernel),
-    "gpssl.PairKernel": lambda: by_parameters(gk.PairKernel),
-    "gpssl.PrecomputedKernel": lambda: by_parameters(gk.PrecomputedKernel),
-    "gpssl.RandomWalkKernel": lambda: by_parameters(gk.RandomWalkKernel),
-    "gpssl.ShortestPathKernel": lambda: by_parameters(gk.ShortestPathKernel),
-    "gpssl.SpectrumKernel": lambda: by_parameters(gk.SpectrumKernel),
-    "gpssl.SubsequenceKernel": lambda: by_parameters(gk.SubsequenceKernel),
-    "gpssl.TfidfKernel": lambda: by_parameters(gk.TfidfKernel),
-    "gpssl.WeisfeilerLehmanKernel": lambda: by_parameters(gk.WeisfeilerLehmanKernel),
-    "scipy.csr_array": lambda: Form(csr_array, _sparse_apart, _sparse_together),
-    "sklearn.ConstantKernel": lambda: by_parameters(sk.ConstantKernel),
-    "sklearn.DotProduct": lambda: by_parameters(sk.DotProduct),
-    "sklearn.Exponentiation": lambda: by_parameters(sk.Exponentiation),
-    "sklearn.ExpSineSquared": lambda: by_parameters(sk.ExpSineSquared),
-    "sklearn.FrozenEstimator": lambda: by_parameters(FrozenEstimator),
-    "sklearn.make_column_selector": lambda: by_fields(make_column_selector),
-    "sklearn.Matern": lambda: by_parameters(sk.Matern),
-    "sklearn.Product": lambda: by_parameters(sk.Product),
-    "sklearn.RationalQuadratic": lambda: by_parameters(sk.RationalQuadratic),
-    "sklearn.RBF": lambda: by_parameters(sk.RBF),
-    "sklearn.Sum": lambda: by_parameters(sk.Sum),
-    "sklearn.TfidfTransformer": lambda: by_scikit_learn(TfidfTransformer),
-    "sklearn.TfidfVectorizer": _vectorizer,
-    "sklearn.WhiteKernel": lambda: by_parameters(sk.WhiteKernel),
-}
+def _kernel(name: str) -> Form:
+    return by_parameters(getattr(gk, name))  # imported here
+
 
 # Models, and what they consist of
 
@@ -223,34 +185,33 @@ def _random_state_together(parts: dict[str, Any]) -> np.random.RandomState:
     return random_state
 
 
+# All classes by their names in files
+
+
+def _only(plain: Form, attribute: str, allowed: Any, otherwise: str) -> Form:
+    """Refuse objects with another value of this attribute, which would make scikit-learn read files that a model names."""
+
+    def checked(value: Any) -> Any:
+        if getattr(value, attribute) != allowed:
+            raise ModelFileError(otherwise)
+        return value
+
+    return Form(plain.kind, lambda value: plain.take_apart(checked(value)), lambda parts: checked(plain.put_together(parts)))
+
+
 def _pipeline() -> Form:
-    """Refuse pipelines with a memory, from which scikit-learn would unpickle."""
-    plain = by_scikit_learn(Pipeline)
-
-    def take_apart(pipeline: Any) -> dict[str, Any]:
-        if pipeline.memory is not None:
-            raise ModelFileError("the memory of a pipeline cannot be stored: set_params(memory=None) first.")
-        return plain.take_apart(pipeline)
-
-    def put_together(parts: dict[str, Any]) -> Any:
-        pipeline = plain.put_together(parts)
-        if pipeline.memory is not None:
-            raise ModelFileError("its pipeline has a memory, from which it would run code")
-        return pipeline
-
-    return Form(Pipeline, take_apart, put_together)
+    why = "a pipeline with a memory, from which scikit-learn would run code, cannot be stored: set_params(memory=None) first"
+    return _only(by_scikit_learn(Pipeline), "memory", None, why)
 
 
-def _linear_heads() -> Form:
-    from ..downstream._linear import LinearHeads
+def _vectorizer() -> Form:
+    why = 'a vectorizer that reads files cannot be stored: set_params(input="content") first'
+    return _only(by_scikit_learn(TfidfVectorizer, private=("_tfidf",)), "input", "content", why)
 
-    return by_fields(LinearHeads, _LINEAR_HEADS)
 
-
-def _perceptrons() -> Form:
-    from ..downstream._perceptron import Perceptrons
-
-    return by_fields(Perceptrons, _PERCEPTRONS)
+def _under_their_own_names(make: Callable[[type], Form], *kinds: type) -> dict[str, Callable[[], Form]]:
+    """Return forms by the classes' names. A class that is renamed moves to the list of those with a name of their own in files."""
+    return {own_name(kind): partial(make, kind) for kind in kinds}
 
 
 _KNOWN_ROWS = {"hashes": "n", "whitened": "M n", "factor": "n n", "jitter": "n", "noise": "n F"}
@@ -258,43 +219,40 @@ _PERCEPTRONS = {"hidden_weights": "S J H", "hidden_bias": "S 1 H", "output_weigh
 _LINEAR_HEADS = {"center": "S J", "coefficients": "S J", "covariance": "S J J", "intercept_variance": "S", "noise_variance": "S"}
 _LAPLACE = {"center": "S J", "mode": "S C I", "mean": "S C I", "covariance": "S P P", "precision": "S"}
 
-MODELS: dict[str, Callable[[], Form]] = {
-    "gpssl.GPSSL": lambda: Form(GPSSL, _gpssl_apart, _gpssl_together),
-    "gpssl.GPPrior": lambda: by_fit(baselines.GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS)),
-    "gpssl.MarginalizedClassifier": lambda: by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
-    "gpssl.MarginalizedRegressor": lambda: by_fit(downstream.MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
-    "gpssl.Variational": lambda: by_parameters(Variational),
-    "gpssl.Sampling": lambda: by_parameters(Sampling),
-    "gpssl.Mode": lambda: by_parameters(Mode),
-    "gpssl.OptimisationReport": lambda: by_fields(OptimizationReport),
-    "gpssl.SamplingReport": lambda: by_fields(SamplingReport),
-    "gpssl.ModeReport": lambda: by_fields(ModeReport),
-    "gpssl.Features": lambda: Form(Features, _features_apart, _features_together),
-    "gpssl.Moments": lambda: by_fields(Moments, {"first": "M", "second": "M M"}),
-    "gpssl.Spectrum": lambda: by_fields(Spectrum, {"eigenvalues": "r", "basis": "M M"}),
-    "gpssl.Objective": lambda: by_fields(Objective),
-    "gpssl.Posterior": lambda: by_fields(Posterior, {"basis": "M r"}),
-    "gpssl.GaussianWeights": lambda: by_fields(GaussianWeights, {"mean": "J r", "std": "J r"}),
-    "gpssl.PointWeights": lambda: by_fields(PointWeights, {"mean": "J r"}),
-    "gpssl.DrawnWeights": lambda: by_fields(DrawnWeights, {"draws": "S J r"}),
-    "gpssl.FunctionDraws": lambda: Form(FunctionDraws, _draws_apart, _draws_together),
-    "gpssl.KnownRows": lambda: by_fields(KnownRows, _KNOWN_ROWS),
-    "gpssl.BayesianLogisticRegression": lambda: by_parameters(BayesianLogisticRegression),
-    "gpssl.BayesianLinearRegression": lambda: by_parameters(downstream.BayesianLinearRegression),
-    "gpssl.PerceptronClassifier": lambda: by_parameters(downstream.PerceptronClassifier),
-    "gpssl.LogisticHeads": lambda: by_fields(LogisticHeads, {"classes": "K", "contrasts": "K C"}),
-    "gpssl.Laplace": lambda: by_fields(Laplace, _LAPLACE),
-    "gpssl.LinearHeads": _linear_heads,
-    "gpssl.Perceptrons": _perceptrons,
+_FORMS: dict[str, Callable[[], Form]] = {
+    **{f"gpssl.{name}": partial(_kernel, name) for name in KERNELS},
+    **_under_their_own_names(by_parameters, sk.ConstantKernel, sk.DotProduct, sk.Exponentiation, sk.ExpSineSquared, sk.Matern, sk.Product),
+    **_under_their_own_names(by_parameters, sk.RationalQuadratic, sk.RBF, sk.Sum, sk.WhiteKernel, FrozenEstimator),
+    **_under_their_own_names(by_parameters, Mode, Sampling, Variational),
+    **_under_their_own_names(by_parameters, BayesianLinearRegression, BayesianLogisticRegression, PerceptronClassifier),
+    **_under_their_own_names(by_fields, ModeReport, Objective, RegressorClones, SamplingReport, make_column_selector),
+    **_under_their_own_names(by_scikit_learn, BayesianRidge, LinearRegression, LogisticRegression, Ridge, StandardScaler, TfidfTransformer),
     "gpssl.ClassifierClones": lambda: by_fields(ClassifierClones, {"classes": "K"}),
-    "gpssl.RegressorClones": lambda: by_fields(RegressorClones),
+    "gpssl.DrawnWeights": lambda: by_fields(DrawnWeights, {"draws": "S J r"}),
+    "gpssl.Features": lambda: Form(Features, _features_apart, _features_together),
+    "gpssl.FunctionDraws": lambda: Form(FunctionDraws, _draws_apart, _draws_together),
+    "gpssl.GPPrior": lambda: by_fit(baselines.GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS)),
+    "gpssl.GPSSL": lambda: Form(GPSSL, _gpssl_apart, _gpssl_together),
+    "gpssl.GaussianWeights": lambda: by_fields(GaussianWeights, {"mean": "J r", "std": "J r"}),
+    "gpssl.KnownRows": lambda: by_fields(KnownRows, _KNOWN_ROWS),
+    "gpssl.LabelledGraph": lambda: by_fields(gk.LabeledGraph),
+    "gpssl.Laplace": lambda: by_fields(Laplace, _LAPLACE),
+    "gpssl.LinearHeads": lambda: by_fields(LinearHeads, _LINEAR_HEADS),
+    "gpssl.LogisticHeads": lambda: by_fields(LogisticHeads, {"classes": "K", "contrasts": "K C"}),
+    "gpssl.MarginalizedClassifier": lambda: by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
+    "gpssl.MarginalizedRegressor": lambda: by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
+    "gpssl.Moments": lambda: by_fields(Moments, {"first": "M", "second": "M M"}),
+    "gpssl.NodeDiffusion": lambda: _for_nodes(gk.NodeDiffusion),
+    "gpssl.NodeMatern": lambda: _for_nodes(gk.NodeMatern),
+    "gpssl.OptimisationReport": lambda: by_fields(OptimizationReport),
+    "gpssl.Perceptrons": lambda: by_fields(Perceptrons, _PERCEPTRONS),
+    "gpssl.PointWeights": lambda: by_fields(PointWeights, {"mean": "J r"}),
+    "gpssl.Posterior": lambda: by_fields(Posterior, {"basis": "M r"}),
+    "gpssl.Spectrum": lambda: by_fields(Spectrum, {"eigenvalues": "r", "basis": "M M"}),
     "numpy.RandomState": lambda: Form(np.random.RandomState, lambda state: dict(state.get_state(legacy=False)), _random_state_together),
-    "sklearn.BayesianRidge": lambda: by_scikit_learn(BayesianRidge),
-    "sklearn.LinearRegression": lambda: by_scikit_learn(LinearRegression),
-    "sklearn.LogisticRegression": lambda: by_scikit_learn(LogisticRegression),
+    "scipy.csr_array": lambda: Form(csr_array, _sparse_apart, _sparse_together),
     "sklearn.Pipeline": _pipeline,
-    "sklearn.Ridge": lambda: by_scikit_learn(Ridge),
-    "sklearn.StandardScaler": lambda: by_scikit_learn(StandardScaler),
+    "sklearn.TfidfVectorizer": _vectorizer,
 }
 
-FORMS = Forms({**KERNELS, **MODELS}, {"gpssl.LabeledGraph": "gpssl.LabelledGraph", "gpssl.OptimizationReport": "gpssl.OptimisationReport"})
+FORMS = Forms(_FORMS, {"gpssl.LabeledGraph": "gpssl.LabelledGraph", "gpssl.OptimizationReport": "gpssl.OptimisationReport"})
