@@ -19,11 +19,11 @@ from ._validation import check_number, seed_from, unchanged_on_failure
 from .core._checked_rows import (
     check_inducing_points,
     check_kernel,
+    check_new_rows,
     check_rows,
     copy_columns,
     kernel_or_default,
     set_input_tags,
-    warn_outside_training,
 )
 from .core._draws import FunctionDraws
 from .core._features import Features, check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
@@ -156,7 +156,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         self._check_parameters()
         with fitting(self, 3, X, y, sample_weight) as task, unchanged_on_failure(self):
-            rows = self._check_rows(X, reset=True, min_rows=2, sample_weight=sample_weight)
+            rows = check_rows(self, X, kernel_or_default(self.kernel), reset=True, min_rows=2, sample_weight=sample_weight)
             kept = None if checkpoint is None else Checkpoint(checkpoint, rows)
             resumed_seed = kept.seed if kept and self.random_state is None else None
             self._seed = seed_from(self.random_state) if resumed_seed is None else resumed_seed
@@ -178,7 +178,8 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self._check_parameters()
         first = not hasattr(self, "moments_")
         with unchanged_on_failure(self):
-            rows = self._check_rows(X, reset=first, sample_weight=sample_weight)
+            kernel = kernel_or_default(self.kernel) if first else self.kernel_
+            rows = check_rows(self, X, kernel, reset=first, sample_weight=sample_weight)
             if first:
                 self._check_first_rows(rows.n_rows)
                 self._seed = seed_from(self.random_state)
@@ -225,17 +226,17 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Rows may come as in `fit`. Here and in `std` and draws, Dask gives lazy Dask arrays, all others NumPy arrays.
         """
         mean = self._posterior_for_use().mean
-        return self._check_new_rows(X).map(mean, (None, self._n_features_out))
+        return check_new_rows(self, X, self.kernel_).map(mean, (None, self._n_features_out))
 
     def std(self, X: Any) -> Any:
         """Return the posterior standard deviation of the representation at each row. [n, J]"""
         std = self._posterior_for_use().std
-        return self._check_new_rows(X).map(std, (None, self._n_features_out))
+        return check_new_rows(self, X, self.kernel_).map(std, (None, self._n_features_out))
 
     def mean_and_std(self, X: Any) -> tuple[Any, Any]:
         """Return `transform` and `std` of the same rows, which are read and compared with the inducing points once. [n, J] each"""
         both = self._posterior_for_use().mean_and_std
-        mean, std = self._check_new_rows(X).map(both, (2, None, self._n_features_out))
+        mean, std = check_new_rows(self, X, self.kernel_).map(both, (2, None, self._n_features_out))
         return mean, std
 
     def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
@@ -243,7 +244,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         The first index is the function: `sample(X, 100)` is `draw_functions(100)(X)`.
         """
-        return self.draw_functions(n_draws, random_state)(self._check_new_rows(X))
+        return self.draw_functions(n_draws, random_state)(check_new_rows(self, X, self.kernel_))
 
     def draw_functions(self, n_draws: int = 1, random_state: Any = None) -> FunctionDraws:
         """Draw functions from the posterior: call the result with rows, as often as you like. [S, n, J]
@@ -266,7 +267,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         it is −E[ℓ].
         """
         posterior = self._posterior_for_use()
-        moments = self._sum_moments(self._check_new_rows(X))
+        moments = self._sum_moments(check_new_rows(self, X, self.kernel_))
         if moments.weight < 2:
             raise ValueError("score needs at least 2 rows: it measures their covariance.")
         covariance, residual = moments.covariance(self.features_)
@@ -415,15 +416,6 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 f"The first rows choose lengthscale and inducing points, and n_samples={n_rows} are too few for {self.n_components} "
                 "components. Begin with more rows, or pass both a concrete kernel and inducing points to the constructor."
             )
-
-    def _check_rows(self, X: Any, *, reset: bool, min_rows: int = 1, sample_weight: Any = None) -> Rows:
-        kernel = kernel_or_default(self.kernel) if reset else self.kernel_
-        return check_rows(self, X, kernel, sample_weight=sample_weight, reset=reset, min_rows=min_rows)
-
-    def _check_new_rows(self, X: Any) -> Rows:
-        rows = self._check_rows(X, reset=False)
-        warn_outside_training(self, X)
-        return rows
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

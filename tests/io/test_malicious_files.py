@@ -122,7 +122,7 @@ def test_classes_beyond_the_list_are_not_made(name: str, model_file: Path, tmp_p
 
 def test_parts_beyond_the_list_are_not_set(model_file: Path, tmp_path: Path) -> None:
     for where in ("parameters", "fitted"):
-        for name in ("__class__", "predict", "_check_new_rows", "__dict__", "card_"):
+        for name in ("__class__", "predict", "_represent", "__dict__", "card_"):
             content = json.loads(parts_of(model_file)["model.json"])
             content["state"][where]["dict"].append([name, "x"])
             refused(with_model(model_file, tmp_path / "bad.gpssl", content), f"MarginalizedClassifier has no '{name}'")

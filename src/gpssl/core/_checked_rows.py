@@ -66,6 +66,13 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, sample_weight: Any = N
     return rows_in_memory(checked, check_weights(sample_weight, checked.shape[0]), header)
 
 
+def check_new_rows(model: Any, X: Any, kernel: Kernel) -> Rows:
+    """Check rows for a fitted model, and warn where they are outside of what it was trained on."""
+    rows = check_rows(model, X, kernel, reset=False)
+    warn_outside_training(model, X)
+    return rows
+
+
 def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool, min_rows: int = 1, sparse: bool = False) -> NDArray[Any]:
     """Return an array of numbers where the kernel works on vectors, else of objects. Sparse rows, where allowed, come as CSR."""
     if not reset and isinstance(X, SliceableRows) and X.checked:

@@ -16,9 +16,8 @@ from sklearn.utils import Tags, TargetTags
 
 from .._runtime.threads import map_on_threads
 from ..data._arrays import hash_normals, hash_rows, in_double_precision, result_dtype, row_blocks
-from ..data._rows import Rows
 from ..kernels._protocol import BlockKernel, block_kernel, kernel_diagonal
-from ._checked_rows import check_rows, warn_outside_training
+from ._checked_rows import check_new_rows
 from ._features import Features, stable_cholesky
 from ._fourier import FourierFeatures, fourier_features
 
@@ -62,7 +61,7 @@ class FunctionDraws:
         self._directions = directions
         self._seed = seed
         self._rng = np.random.default_rng([seed, 1])
-        self._known = KnownRows.none(features.n_points, directions.shape[1])
+        self._known = KnownRows.none(features, directions.shape[1])
         self._frozen = False
         self._outgrown = False
         self._settled: tuple[int, bool] | None = None
@@ -70,7 +69,7 @@ class FunctionDraws:
 
     def __call__(self, X: Any) -> Any:
         """Return the value of every function at every row; lazily for Dask. [S, n, J]"""
-        rows = self._check_new_rows(X)
+        rows = check_new_rows(self, X, self.kernel)
         shape = (self.n_draws, None, self.n_components)
         if rows.are_deferred:
             self.freeze()
@@ -112,7 +111,7 @@ class FunctionDraws:
         Functions that were called with more rows than they remember are evaluated along their path, which passes through those rows.
         """
         n_known, outgrown = self._settled or (len(self._known), self._outgrown)
-        rows = self._check_new_rows(X)
+        rows = check_new_rows(self, X, self.kernel)
         if outgrown and self._path is not None:
             return self(rows)
         return rows.map(partial(self._evaluate_one_row_at_a_time, n_known), (self.n_draws, None, self.n_components))
@@ -125,12 +124,6 @@ class FunctionDraws:
     def kernel(self) -> Kernel:
         """The kernel, which says what rows must look like."""
         return self._features.kernel
-
-    def _check_new_rows(self, X: Any) -> Rows:
-        """Check rows, unless they are `Rows` that have been checked. Their columns are compared with those that `copy_columns` brought."""
-        rows = check_rows(self, X, self.kernel, reset=False)
-        warn_outside_training(self, X)
-        return rows
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn's check of rows that there are no labels."""
@@ -162,7 +155,10 @@ class FunctionDraws:
             self._look_at(X[unseen[block]], hashes[unseen[block]])
 
     def _look_at(self, X: NDArray[Any], hashes: NDArray[np.uint64]) -> None:
-        """Add rows to those at which the residual is known jointly: grow the factor of its covariance by a block."""
+        """Add rows to those at which the residual is known jointly: grow the factor of its covariance by a block.
+
+        Their residuals are `givenᵀ` ζ plus `corner` times their own noise.
+        """
         X = in_double_precision(X)
         whitened = self._features.whitened(X)
         covariance = np.asarray(self._features.kernel(X), dtype=np.float64) - whitened.T @ whitened
@@ -175,13 +171,20 @@ class FunctionDraws:
                 f"The kernel {self._features.kernel} is not positive semi-definite on these rows, so no function can be drawn there. "
                 "Choose another kernel, or other parameters for this one."
             ) from None
-        noise = self._rng.standard_normal((len(X), self._directions.shape[1]))
-        self._known = self._known.grown(X, hashes, whitened, given, corner, jitter * scale, noise)
+        known = self._known
+        self._known = KnownRows(
+            rows=np.concatenate([known.rows, X]),
+            hashes=np.concatenate([known.hashes, hashes]),
+            whitened=np.hstack([known.whitened, whitened]),
+            factor=np.block([[known.factor, np.zeros_like(given)], [given.T, corner]]),
+            jitter=np.concatenate([known.jitter, np.full(len(X), jitter * scale)]),
+            noise=np.vstack([known.noise, self._rng.standard_normal((len(X), self._directions.shape[1]))]),
+        )
 
     def _given(self, X: NDArray[Any], whitened: Array, n_known: int | None = None) -> Array:
         """Return the covariance of the residual at X with the independent noise behind the (first) known rows. [n known, n]"""
         known = self._known
-        if known.rows is None or n_known == 0:
+        if len(known) == 0 or n_known == 0:
             return np.empty((0, len(X)))
         cross = np.asarray(self._features.kernel(known.rows[:n_known], X), dtype=np.float64) - known.whitened[:, :n_known].T @ whitened
         return solve_triangular(known.factor[:n_known, :n_known], cross, lower=True, check_finite=False)
@@ -221,7 +224,7 @@ class FunctionDraws:
 class KnownRows:
     """The rows K at which residuals are remembered: e(K) = C ζ, with C Cᵀ their covariance."""
 
-    rows: NDArray[Any] | None
+    rows: NDArray[Any]
     """K. [n, …]"""
     hashes: NDArray[np.uint64]
     whitened: Array
@@ -234,10 +237,10 @@ class KnownRows:
     """ζ, for each function. [n, S J]"""
 
     @classmethod
-    def none(cls, n_points: int, n_functions: int) -> KnownRows:
+    def none(cls, features: Features, n_functions: int) -> KnownRows:
         """Return no rows, as before the first call."""
-        empty = np.empty(0)
-        return cls(None, np.empty(0, np.uint64), np.empty((n_points, 0)), np.empty((0, 0)), empty, np.empty((0, n_functions)))
+        whitened, noise = np.empty((features.n_points, 0)), np.empty((0, n_functions))
+        return cls(features.points[:0], np.empty(0, np.uint64), whitened, np.empty((0, 0)), np.empty(0), noise)
 
     @cached_property
     def residuals(self) -> Array:
@@ -246,19 +249,6 @@ class KnownRows:
 
     def __len__(self) -> int:
         return len(self.hashes)
-
-    def grown(
-        self, X: NDArray[Any], hashes: NDArray[np.uint64], whitened: Array, given: Array, corner: Array, jitter: float, noise: Array
-    ) -> KnownRows:
-        """Return these rows and further ones, whose residuals are `givenᵀ` ζ plus `corner` times their own noise."""
-        return KnownRows(
-            rows=X.copy() if self.rows is None else np.concatenate([self.rows, X]),
-            hashes=np.concatenate([self.hashes, hashes]),
-            whitened=np.hstack([self.whitened, whitened]),
-            factor=np.block([[self.factor, np.zeros_like(given)], [given.T, corner]]),
-            jitter=np.concatenate([self.jitter, np.full(len(X), jitter)]),
-            noise=np.vstack([self.noise, noise]),
-        )
 
     def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Return the position of each row among the known ones, −1 where it is not among them. [n]"""
@@ -311,7 +301,7 @@ class Path:
         w = rng.standard_normal((fourier.n_features, directions.shape[1]))
         at_points = fourier(points) @ w + np.sqrt(features.jitter * fourier.variance) * rng.standard_normal(directions.shape)
         whitened = features.whiten(at_points)
-        if known.rows is None:
+        if len(known) == 0:
             return cls(features, fourier, w, features.unwhiten(directions - whitened), None, known.noise)
         noise = np.sqrt(fourier.nugget + known.jitter)[:, None] * rng.standard_normal(known.noise.shape)
         at_known = fourier(known.rows) @ w - known.whitened.T @ whitened + noise
