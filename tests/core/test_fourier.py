@@ -212,12 +212,12 @@ def test_what_keeps_factors_stable_counts_as_noise_on_the_path(circles: Array, m
     """With jitter a million times as large as it ever is, only the known rows themselves have it."""
     monkeypatch.setattr(gpssl.core._draws, "N_FREQUENCIES", 128)
 
-    def jittered(K: Array, scale: float = 1.0) -> tuple[Array, float]:
+    def jittered(K: Array, _: Kernel, scale: float = 1.0) -> tuple[Array, float]:
         return cholesky(K + 0.2 * scale * np.eye(len(K)), lower=True), 0.2
 
     monkeypatch.setattr(gpssl.core._draws, "stable_cholesky", jittered)
     posterior = fitted(RBF(0.4), circles).posterior_
-    factor, jitter = jittered(RBF(0.4)(posterior.features.points))
+    factor, jitter = jittered(RBF(0.4)(posterior.features.points), RBF(0.4))
     posterior = replace(posterior, features=replace(posterior.features, factor=factor, jitter=jitter))
     exact = exact_covariance(posterior, ROWS)
     exact[[0, 4], [0, 4]] += 0.2

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, solve_triangular
+from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags, TargetTags
 
@@ -164,13 +164,7 @@ class FunctionDraws:
         covariance = np.asarray(self._features.kernel(X), dtype=np.float64) - whitened.T @ whitened
         given = self._given(X, whitened)
         scale = max(float(kernel_diagonal(self._features.kernel, X).mean()), SMALLEST_SCALE)
-        try:
-            corner, jitter = stable_cholesky(covariance - given.T @ given, scale)
-        except LinAlgError:
-            raise ValueError(
-                f"The kernel {self._features.kernel} is not positive semi-definite on these rows, so no function can be drawn there. "
-                "Choose another kernel, or other parameters for this one."
-            ) from None
+        corner, jitter = stable_cholesky(covariance - given.T @ given, self._features.kernel, scale)
         known = self._known
         self._known = KnownRows(
             rows=np.concatenate([known.rows, X]),

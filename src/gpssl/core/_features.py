@@ -66,15 +66,7 @@ class Features:
         # k(U, U) with both arguments, so that white noise, which no two evaluations share, stays out of it.
         covariance = np.asarray(kernel(points, points), dtype=np.float64)
         check_finite_kernel(kernel, covariance)
-        try:
-            factor, jitter = stable_cholesky(covariance)
-        except LinAlgError:
-            raise ValueError(
-                f"The kernel {kernel} is not positive semi-definite on the inducing points, even with "
-                f"{FIRST_JITTER * 10 ** (JITTER_TRIES - 1):.0e} of its mean added to the diagonal. Choose another kernel, or "
-                "other parameters for this one."
-            ) from None
-        return cls(kernel, points, factor, jitter)
+        return cls(kernel, points, *stable_cholesky(covariance, kernel))
 
     @cached_property
     def _fill(self) -> BlockKernel:
@@ -144,10 +136,10 @@ class Features:
         return kernel_diagonal(self.kernel, X) - (whitened**2).sum(axis=0)
 
 
-def stable_cholesky(covariance: Array, scale: float | None = None) -> tuple[Array, float]:
+def stable_cholesky(covariance: Array, kernel: Kernel, scale: float | None = None) -> tuple[Array, float]:
     """Return the lower triangular L with L Lᵀ = covariance + jitter·scale·I, and the jitter.
 
-    The scale is the mean of the diagonal unless given. Raise LinAlgError where no jitter helps: the matrix is not a covariance.
+    The scale is the mean of the diagonal unless given. Raise ValueError where no jitter helps: the kernel gives no covariance.
     """
     scale = float(covariance.diagonal().mean()) if scale is None else scale
     for attempt in range(JITTER_TRIES):
@@ -157,7 +149,10 @@ def stable_cholesky(covariance: Array, scale: float | None = None) -> tuple[Arra
             return cholesky(shifted, lower=True, overwrite_a=True, check_finite=False), jitter
         except LinAlgError:
             continue
-    raise LinAlgError("not positive semi-definite")
+    raise ValueError(
+        f"The kernel {kernel} is not positive semi-definite on these rows, even with {jitter:.0e} of its mean added to the diagonal. "
+        "Choose another kernel, or other parameters for this one."
+    )
 
 
 def _describe(value: Any) -> str:

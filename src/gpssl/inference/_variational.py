@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import NamedTuple
@@ -98,28 +98,27 @@ class Variational(BaseEstimator):
             raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
         check_number("max_iterations", self.max_iterations, Integral, at_least=1)
         with task.steps("variational inference", "iteration") as steps:
+            problem = _VariationalProblem(spectrum, rounded(spectrum), objective, n_components, seed, steps)
             if self.precise:
-                start, minimum, value = self._minimize(spectrum, objective, n_components, seed, steps)
+                start, minimum, value = self._minimize(problem)
                 _warn_if_stalled(minimum)
             else:
-                problem = _VariationalProblem(spectrum, objective, n_components, self.n_draws, seed, steps)
-                start, minimum = problem.solve(min(ROUGH_ITERATIONS, self.max_iterations), precise=False)
+                start, minimum = problem.solve(self.n_draws, min(ROUGH_ITERATIONS, self.max_iterations), precise=False)
                 value = minimum.value
         weights = GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std)
         return weights, value, OptimizationReport(start, minimum.n_iterations, minimum.error)
 
-    def _minimize(self, spectrum: Spectrum, objective: Objective, n_components: int, seed: int, steps: Steps) -> tuple[str, Minimum, float]:
+    def _minimize(self, problem: _VariationalProblem) -> tuple[str, Minimum, float]:
         """Return the start, the minimum on as many draws as it takes, and the objective there on fresh ones."""
-        own = np.arange(n_components) % spectrum.rank
-        judge = ExpectedVarianceLoss(spectrum, own, JUDGING_DRAWS, seed + 1)
+        spectrum, n_components = problem.exact, problem.n_components
+        judge = ExpectedVarianceLoss(spectrum, np.arange(n_components) % spectrum.rank, JUDGING_DRAWS, problem.seed + 1)
         for factor in DRAW_FACTORS:
-            problem = _VariationalProblem(spectrum, objective, n_components, factor * self.n_draws, seed, steps)
-            start, minimum = problem.solve(self.max_iterations, precise=True)
+            start, minimum = problem.solve(factor * self.n_draws, self.max_iterations, precise=True)
             # The draws that were minimized over flatter the minimum. It is judged on others; where those disagree, as they may
             # where no covariance loss keeps the widths small, more draws are needed.
-            value = objective.expected(minimum.mean, minimum.std, spectrum, judge).value
+            value = problem.objective.expected(minimum.mean, minimum.std, spectrum, judge).value
             too_many = 8 * factor * self.n_draws * spectrum.rank * n_components > MOST_NUMBERS_DRAWN
-            if value - minimum.value <= ADVANTAGE * value or too_many or steps.stopped:
+            if value - minimum.value <= ADVANTAGE * value or too_many or problem.steps.stopped:
                 break
         return start, minimum, value
 
@@ -136,31 +135,31 @@ def rounded(spectrum: Spectrum) -> Spectrum:
     )
 
 
+@dataclass(frozen=True)
 class _VariationalProblem:
-    """The two descents, on one set of draws.
+    """The two descents.
 
     A descent through a flat valley amplifies every rounding error, and so would the choice between its ends. Descents and choices are
     therefore made with the `rounded` spectrum, and the Newton steps that end them, which forget where they came from, with the exact one.
     """
 
-    def __init__(self, spectrum: Spectrum, objective: Objective, n_components: int, n_draws: int, seed: int, steps: Steps) -> None:
-        self.exact = spectrum
-        self.spectrum = rounded(spectrum)
-        self.objective = objective
-        self.n_components = n_components
-        self.n_draws = n_draws
-        self.seed = seed
-        self.steps = steps
+    exact: Spectrum
+    spectrum: Spectrum
+    """The exact one, `rounded`."""
+    objective: Objective
+    n_components: int
+    seed: int
+    steps: Steps
 
-    def solve(self, max_iterations: int, *, precise: bool) -> tuple[str, Minimum]:
+    def solve(self, n_draws: int, max_iterations: int, *, precise: bool) -> tuple[str, Minimum]:
         """Return the minimum from the spectral start, or from the shared one where that is clearly better, and the start's name.
 
         To machine precision if `precise`; else after at most `max_iterations` steps from the starts, which are close to minima themselves.
         """
-        descent = self._descent(spectral_start(self.spectrum, self.objective, self.n_components))
+        descent = self._descent(spectral_start(self.spectrum, self.objective, self.n_components), n_draws)
         minimum = descent.minimize(max_iterations)
         if sharing_pays(self.spectrum, self.objective, self.n_components):
-            shared_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components))
+            shared_descent = self._descent(shared_start(self.spectrum, self.objective, self.n_components), n_draws)
             shared = shared_descent.minimize(max_iterations)
             if shared.value < minimum.value - ADVANTAGE * abs(minimum.value):
                 return "shared", self._settle_in_the_valley(shared_descent, shared, max_iterations) if precise else shared
@@ -175,16 +174,12 @@ class _VariationalProblem:
                 return trial
         return descent.refine(minimum, max_iterations)
 
-    def _descent(self, start: Start) -> Minimization:
+    def _descent(self, start: Start, n_draws: int) -> Minimization:
         """Prepare the descent from a start, whose leading direction in each dimension is the one that is integrated out."""
         mean = np.tensordot(start.sizes, start.patterns, axes=1)
         own = leading_directions(mean, self.spectrum.eigenvalues[: mean.shape[1]])
         search, function = (
-            partial(
-                self.objective.expected,
-                spectrum=spectrum,
-                expected_variance=ExpectedVarianceLoss(spectrum, own, self.n_draws, self.seed),
-            )
+            partial(self.objective.expected, spectrum=spectrum, expected_variance=ExpectedVarianceLoss(spectrum, own, n_draws, self.seed))
             for spectrum in (self.spectrum, self.exact)
         )
         return Minimization(search, function, start, self.objective.temperature, self.steps)
