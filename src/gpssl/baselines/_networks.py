@@ -353,11 +353,9 @@ def _train(group: Sequence[Any], rows: StandardizedRows, seed: int) -> None:
     objective = first._losses(group, rows)
     rates = first._rates(group)
     progress = Progress(f"{type(first).__name__}, {len(group)} at once", first.max_iterations, enabled=bool(first.verbose), unit="steps")
-    for step, batch in enumerate(batches(rows.tensor(), int(first.batch_size), int(first.max_iterations), generator)):
+    for step, batch in enumerate(progress.each(batches(rows.tensor(), int(first.batch_size), int(first.max_iterations), generator))):
         losses = objective(networks.blocks, batch, generator)
         networks.step(losses, rates(step))
-        progress.advance(1)
-    progress.finish()
     for network, estimator in enumerate(group):
         encoder = NetworkEncoder.from_block(networks.blocks[0], network, rows)
         estimator.encoder_ = encoder if estimator.scale_counts else encoder.with_unit_variance(rows)

@@ -182,16 +182,13 @@ def _candidates(contest: Contest) -> tuple[dict[str, list[Candidate]], dict[str,
     """Return the candidates of each method, and the methods that could not be fitted with the reason."""
     found: dict[str, list[Candidate]] = {}
     left_out: dict[str, str] = {}
-    progress = Progress("representations", len(RIVALS), unit="methods")
-    for method, build in RIVALS.items():
+    for method, build in Progress("representations", len(RIVALS), unit="methods").each(RIVALS.items()):
         try:
             found[method] = build(contest)
         except (ImportError, ValueError) as error:
             if method in NEEDED:
                 raise
             left_out[method] = str(error)
-        progress.advance(1)
-    progress.finish()
     return found, left_out
 
 

@@ -121,7 +121,13 @@ def load(path: str | PathLike[str]) -> Any:
     """
     with _open_archive(Path(path)) as archive:
         card = _card_in(archive)
-        model = _model_in(archive)
+        try:
+            model = Decoder(FORMS, archive.read_array).decode(archive.read_json(MODEL))
+        except ModelFileError as error:
+            raise ModelFileError(f"{path} cannot be read: {error}.") from error
+        if not _is_saveable(model):
+            raise ModelFileError(f"{path} holds no model, but {type(model).__name__}.")
+        check_is_fitted(model, "moments_" if isinstance(model, GPSSL) else None)
         attach_card(card, model)
     return model
 
@@ -144,17 +150,6 @@ def _card_in(archive: _Archive) -> ModelCard:
             "Upgrade gpssl to read it."
         )
     return ModelCard.from_json(content["card"])
-
-
-def _model_in(archive: _Archive) -> Any:
-    try:
-        model = Decoder(FORMS, archive.read_array).decode(archive.read_json(MODEL))
-    except ModelFileError as error:
-        raise ModelFileError(f"{archive.path} cannot be read: {error}.") from error
-    if not _is_saveable(model):
-        raise ModelFileError(f"{archive.path} holds no model, but {type(model).__name__}.")
-    check_is_fitted(model, "moments_" if isinstance(model, GPSSL) else None)
-    return model
 
 
 def _is_saveable(model: Any) -> bool:

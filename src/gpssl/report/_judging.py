@@ -85,14 +85,11 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
     sampled, known = rows_to_compare_on(subject, labeled, MAX_ROWS, settings.seed)
     contest = contest_on(sampled, ssl.kernel_, settings, subject.kind, regression=regression)
     others = {name: candidates for name, candidates in RIVALS.items() if name != FULL}
-    progress = Progress("compared methods", len(others), unit="methods")
-    for name, candidates in others.items():
+    for name, candidates in Progress("compared methods", len(others), unit="methods").each(others.items()):
         try:
             found[name] = choose_or_default(candidates(contest), known, settings.seed, regression=regression).estimator
         except (ImportError, ValueError) as error:
             subject.notes.append(_left_out(name, error))
-        progress.advance(1)
-    progress.finish()
     return found
 
 
