@@ -150,7 +150,7 @@ def test_file_that_changed_while_it_was_open(tmp_path: Path) -> None:
     rows = TableFiles(path)
     fitted = model().fit(rows)
     FRAME[:3000].to_parquet(path)
-    with pytest.raises(ValueError, match="3,000 rows, but there were 5,000"):
+    with pytest.raises(ValueError, match="has 3,000 rows now, but had 5,000"):
         fitted.transform(rows)
     np.testing.assert_array_equal(model().fit(rows).inducing_points_, model().fit(FRAME[:3000]).inducing_points_)
 

@@ -256,6 +256,8 @@ def settle_readings(
     shapes: dict[str, Shapes] = {}
     todo = readings
     for _ in range(MAX_PASSES):
+        if not todo:
+            break
         found = profile(source, todo, progress)
         findings.update(found)
         for name, one in found.items():
@@ -264,15 +266,14 @@ def settle_readings(
         decided = _decide_all(source, shapes, kinds)
         todo = {name: decided[name] for name in shapes if decided[name] != readings[name]}
         readings = {**readings, **todo}
-        if not todo:
-            break
     return readings, findings
 
 
 def _decide_all(source: TableSource, shapes: Mapping[str, Shapes], kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
     separator = source.separator
-    with_commas = [one for one in shapes.values() if one[SHAPE["comma"]] > 0]
-    has_commas = any(_number_reading(one, separator, False) == "comma" and _is_number(one) for one in with_commas)
+    with_commas = [one for one in shapes.values() if one[SHAPE["comma"]] > 0 and _number_reading(one, separator, False) == "comma"]
+    readable = [SHAPE["unsplit number"], *fitting_shapes("comma")]
+    has_commas = any(one[readable].sum() >= ENOUGH * _n_of_known(one) for one in with_commas)
     return {
         name: _without_looking(source, name, kinds[name]) or _decide(one, kinds[name], separator, has_commas)
         for name, one in shapes.items()
@@ -314,11 +315,6 @@ def _n_of_known(shapes: Shapes) -> int:
 def is_ambiguous_date(shapes: Shapes) -> bool:
     """Return whether all cells are dates of which nobody can tell day and month."""
     return _is_ambiguous(shapes) and _n_dates(shapes, "month/day/year") >= ENOUGH * _n_of_known(shapes) > 0
-
-
-def _is_number(shapes: Shapes) -> bool:
-    commas = ("unsplit number", "whole", "point or thousands", "comma or thousands", "comma")
-    return sum(int(shapes[SHAPE[name]]) for name in commas) >= ENOUGH * _n_of_known(shapes)
 
 
 def _number_reading(shapes: Shapes, separator: str, has_commas: bool) -> Reading:
