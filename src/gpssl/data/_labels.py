@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
-from ._frames import MISSING_WORDS, is_gap
+from ._frames import MISSING_WORDS, is_missing
 
 UNLABELED = -1
 """The mark of a row without a label, where labels are whole numbers; elsewhere it is None or NaN."""
@@ -106,8 +106,7 @@ def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.isnan(values)
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
-    gaps = [is_gap(value) or (isinstance(value, float | np.floating) and np.isnan(value)) for value in values]
-    return np.array(gaps, dtype=bool)
+    return np.array([is_missing(value) for value in values], dtype=bool)
 
 
 def as_labels(y: Any) -> NDArray[Any]:
