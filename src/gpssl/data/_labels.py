@@ -29,17 +29,6 @@ class KnownLabels(NamedTuple):
     """Their labels. [n labeled]"""
 
 
-class Encoded(NamedTuple):
-    """Labels as numbers, for rows of positive weight."""
-
-    classes: NDArray[Any]
-    """The classes, sorted. [K]"""
-    codes: NDArray[np.intp]
-    """The place of each row's class among them: 0, …, K − 1. [n used]"""
-    used: NDArray[np.intp]
-    """The rows of positive weight. [n used]"""
-
-
 def find_class_labels(y: Any) -> KnownLabels:
     """Return the rows with a label: neither None nor NaN nor, where labels are whole numbers, −1."""
     if y is None:
@@ -74,14 +63,14 @@ def find_targets(y: Any) -> KnownLabels:
     return KnownLabels(rows, values[rows])
 
 
-def encode_classes(y: Any, weight: NDArray[np.float64]) -> Encoded:
-    """Return labels as numbers; a class of weight zero is none."""
+def encode_classes(y: Any, weight: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+    """Return the classes of rows of positive weight, sorted [K]; each such row's place among them [n used]; and these rows [n used]."""
     y = column_or_1d(y, warn=True)
     _check_classes(y)
     used = np.flatnonzero(weight > 0)
     classes, codes = np.unique(y[used], return_inverse=True)
     check_at_least_two(classes)
-    return Encoded(classes, codes, used)
+    return classes, codes, used
 
 
 def _check_classes(labels: NDArray[Any]) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits, smallest_distinct
-from ._frames import ColumnKind, are_codes
+from ._frames import MOST_LEVELS, ColumnKind, are_codes
 from ._readings import (
     DATES,
     NUMBERS,
@@ -42,7 +42,6 @@ Shapes = NDArray[np.int64]
 
 SKETCH_SIZE = 1024
 """Different values that are counted exactly; beyond, their number is estimated, to about 3 %."""
-MAX_LEVELS = 1000
 FIRST_CELLS = 200_000
 FIRST_ROWS = (20, 1000)
 """Fewest and most, of which a first guess is made."""
@@ -85,7 +84,7 @@ class Findings:
             self.odd if self.odd is not None else other.odd,
             self.n_values + other.n_values,
             smallest_distinct(np.concatenate([self.sketch, other.sketch]), SKETCH_SIZE),
-            None if levels is not None and len(levels) > MAX_LEVELS else levels,
+            None if levels is not None and len(levels) > MOST_LEVELS else levels,
             min(self.minimum, other.minimum),
             max(self.maximum, other.maximum),
             self.is_whole and other.is_whole,
@@ -187,7 +186,7 @@ def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Profi
     known = cells.distinct.to_numpy(zero_copy_only=False)[present]
     levels = frozenset(known.tolist())
     sketch = smallest_distinct(pd.util.hash_array(known, categorize=False), SKETCH_SIZE)
-    few = levels if len(levels) <= MAX_LEVELS else None
+    few = levels if len(levels) <= MOST_LEVELS else None
     return Profiled(Findings(n_rows, n_missing, n_of_shapes, odd, int(counts[present].sum()), sketch, few), None)
 
 

@@ -31,7 +31,7 @@ from ._columns import (
 )
 from ._errors import FileError, beginning, listed, no_such_column
 from ._formats import open_source
-from ._frames import ColumnFacts, ColumnKind
+from ._frames import MISSING_WORDS, ColumnFacts, ColumnKind
 from ._labels import TargetKind
 from ._source import TableSource
 from ._table_files import EncodedRows
@@ -260,7 +260,7 @@ class FileTable:
         column = self._target_column
         if self.target_kind == "number":
             return np.concatenate([column.values(part) for part in self._source.parts([column.name])]).astype(np.float64)
-        return np.concatenate([column.labels(part, self._missing_labels.words) for part in self._cells_of(column)]).astype(object)
+        return self._texts_of(column, self._missing_labels.words)
 
     @cached_property
     def _missing_labels(self) -> MissingLabels:
@@ -270,8 +270,10 @@ class FileTable:
 
     def texts(self, name: str) -> NDArray[Any]:
         """Return one column of all rows as text, None where it is missing."""
-        column = self.column(name)
-        return np.concatenate([column.labels(part) for part in self._cells_of(column)]).astype(object)
+        return self._texts_of(self.column(name))
+
+    def _texts_of(self, column: Column, missing: Sequence[str] = MISSING_WORDS) -> NDArray[Any]:
+        return np.concatenate([column.labels(part, missing) for part in self._cells_of(column)]).astype(object)
 
     def _cells_of(self, column: Column) -> Iterator[Any]:
         """Return one column as it stands in the file, part by part."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from ._arrays import row_blocks
 from ._columns import Column, check_kinds, column_of, encoded_arrays, header_of_columns, keep_codes, settle_columns
-from ._errors import FileError
+from ._errors import FileError, no_such_column
 from ._formats import TypedFile, open_source
 from ._frames import ColumnKind
 from ._rows import Array, Part, Rows, check_part, is_file_name, rows_of_a_part
@@ -114,8 +114,8 @@ class TableFiles(_RowsOfFiles):
     ) -> None:
         paths: list[Any] = list(path) if isinstance(path, list | tuple) else [path]
         self.files = [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
-        if columns is not None:
-            _check_choice(columns)
+        if columns is not None and not columns:
+            raise ValueError("columns is empty: name at least one, or leave it out for all.")
         sources = [open_source(file) for file in self.files]
         names = _common_names(sources, None if columns is None else list(columns))
         super().__init__(_opened(sources, names), sample_weight)
@@ -146,6 +146,9 @@ class TableFiles(_RowsOfFiles):
 
 def _common_names(sources: Sequence[TableSource], chosen: list[str] | None) -> list[str]:
     """Return the names of the columns to read, which all files must have."""
+    repeated = [name for name, count in Counter(chosen).items() if count > 1]
+    if repeated:
+        raise ValueError(f"columns has {repeated[0]!r} more than once.")
     names = [_names_of(source, chosen) for source in sources]
     for source, others in zip(sources, names, strict=True):
         if others != names[0]:
@@ -179,12 +182,11 @@ def _names_of(source: TableSource, chosen: list[str] | None) -> list[str]:
         raise ValueError(f"{source.path} has a column without a name; is it an index? Write it without (index=False), or give it a name.")
     if source.repeated:
         raise ValueError(f"{source.path} has more than one column named {source.repeated[0]!r}: rename one of them.")
-    missing = [name for name in chosen or [] if name not in source.names]
-    if missing:
-        raise ValueError(f"{source.path} has no column {missing[0]!r}; it has {', '.join(source.names)}.")
     # The index of a data frame, which pandas and Dask write as columns, is read if it is asked for.
     names = [name for name in source.names if name not in source.index] if chosen is None else chosen
     for name in names:
+        if name not in source.names:
+            raise no_such_column(name, source.names, source.path)
         if name in source.unusable:
             raise ValueError(f"Column {name!r} of {source.path} {source.unusable[name]}: name the columns to use.")
     return names
@@ -223,11 +225,3 @@ def _common_dtype(sources: Sequence[TableSource], names: Sequence[str]) -> type[
             return np.float64
         kinds += [np.dtype(source.schema.types[source.names.index(name)].to_pandas_dtype()) for name in names]
     return np.float32 if all(kind.kind in "fiub" for kind in kinds) and np.result_type(*kinds) == np.float32 else np.float64
-
-
-def _check_choice(columns: Sequence[str]) -> None:
-    if not columns:
-        raise ValueError("columns is empty: name at least one, or leave it out for all.")
-    repeated = [name for name, count in Counter(columns).items() if count > 1]
-    if repeated:
-        raise ValueError(f"columns has {repeated[0]!r} more than once.")

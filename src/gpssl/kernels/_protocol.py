@@ -53,20 +53,13 @@ class PreparingKernel(Protocol):
 
 @runtime_checkable
 class DataDependentKernel(Protocol):
-    """A kernel that takes something from the training rows."""
+    """A kernel that takes something from the training rows.
+
+    It may have been given, or may have found already, what it takes: then it has an attribute `is_resolved`, which is true.
+    """
 
     def resolve(self, rows: Rows, *, seed: int) -> Kernel:
         """Return the concrete kernel for these rows; `rows.sample(limit, seed)` returns as many of them as fit in memory."""
-        ...
-
-
-@runtime_checkable
-class MaybeResolvedKernel(DataDependentKernel, Protocol):
-    """A kernel that may have been given, or may have found already, what `resolve` takes from the training rows."""
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether the kernel is concrete."""
         ...
 
 
@@ -269,9 +262,9 @@ def training_rows(kernel: PreparingKernel, X: Any, sample_weight: Array | None =
 
 def depends_on_rows(kernel: Kernel) -> bool:
     """Return whether some term of the kernel has still to be resolved."""
-    if isinstance(kernel, MaybeResolvedKernel):
-        return not kernel.is_resolved
-    return isinstance(kernel, DataDependentKernel) or any(map(depends_on_rows, _terms(kernel).values()))
+    if isinstance(kernel, DataDependentKernel):
+        return not getattr(kernel, "is_resolved", False)
+    return any(map(depends_on_rows, _terms(kernel).values()))
 
 
 def resolve_kernel(kernel: Kernel, rows: Rows, seed: int) -> Kernel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from math import comb, factorial
 from numbers import Integral, Real
@@ -28,6 +28,8 @@ _MAX_GAPS = 1000
 class _StringKernel(NonStationary, GenericKernelMixin, Kernel):
     """A kernel whose rows are strings. A subclass has a method `block_kernel`, and overrides `diag` if k(x, x) is not 1."""
 
+    block_kernel: Callable[[NDArray[Any]], BlockKernel]
+
     def prepare(self, X: Any) -> NDArray[Any]:
         """Return the strings of a list, an array, a Series or a data frame with one column, as an array of objects. [n]"""
         if isinstance(X, str | bytes):
@@ -42,10 +44,6 @@ class _StringKernel(NonStationary, GenericKernelMixin, Kernel):
         if all(type(row) is str and row for row in rows):
             return rows
         return np.fromiter((_checked(row, number) for number, row in enumerate(rows)), dtype=object, count=len(rows))
-
-    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
-        """Return a function that fills in k(X, points) block by block, for rows that have been prepared."""
-        raise NotImplementedError
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return k(X, Y) [n, m]; with `eval_gradient`, k(X, X) and its gradient by no parameter [n, n, 0]."""
