@@ -72,7 +72,7 @@ def test_wrong_names_get_a_sentence(tmp_path: Path) -> None:
         TableFiles(path, columns=["a", "a"])
     with pytest.raises(ValueError, match="through Dask"):
         model().fit("s3://bucket/rows.parquet")
-    with pytest.raises(ValueError, match="no column 'z'; it has a, b, c, d"):
+    with pytest.raises(ValueError, match="no column 'z'; its columns are 'a', 'b', 'c', 'd'"):
         TableFiles(path, columns=["a", "z"])
     FRAME.rename(columns={"b": "B"}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(ValueError, match=r"other columns than.*'b' instead of 'B'"):

@@ -13,8 +13,9 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 from gpssl import GPSSL
-from gpssl.data import FileError, open_table, write_table
+from gpssl.data import FileError, TableFiles, open_table, write_table
 from gpssl.data import _table as table_module
+from gpssl.data._frames import encode_table
 from gpssl.kernels import CategoryKernel, for_table
 from people import N_ROWS, mixed_frame
 
@@ -107,11 +108,21 @@ def test_other_columns_than_those_of_the_fit_are_refused(tmp_path: Path) -> None
 
 
 def test_rows_of_a_file_that_changes_are_refused(tmp_path: Path) -> None:
-    write_table(tmp_path / "table.parquet", mixed_frame(200))
-    rows = open_table(tmp_path / "table.parquet").rows()
-    write_table(tmp_path / "table.parquet", mixed_frame(100), force=True)
-    with pytest.raises(FileError, match="has 100 rows now, but had 200"):
-        list(rows.parts())
+    path = tmp_path / "table.parquet"
+    write_table(path, mixed_frame(200))
+    for rows in (open_table(path).rows(), TableFiles(path).for_tables()):
+        for n_rows in (100, 300):
+            write_table(path, mixed_frame(n_rows), force=True)
+            with pytest.raises(FileError, match=f"has {n_rows} rows now, but had 200"):
+                list(rows.parts())
+        write_table(path, mixed_frame(200), force=True)
+
+
+def test_categories_of_parquet_files_are_rows_of_a_kernel_for_tables(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "color": pd.Categorical(["red", None, "blue"])})
+    frame.to_parquet(tmp_path / "table.parquet")
+    (part,) = TableFiles(tmp_path / "table.parquet").for_tables().parts()
+    np.testing.assert_array_equal(part.rows, encode_table(frame))
 
 
 def test_large_tables_are_told_from_small_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,10 +38,7 @@ def as_object_rows(X: Any) -> NDArray[Any]:
     values = X.to_numpy() if hasattr(X, "to_numpy") else X
     if isinstance(values, np.ndarray):
         return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-    items = list(values)
-    rows = np.empty(len(items), dtype=object)
-    rows[:] = items
-    return rows
+    return np.fromiter(values, dtype=object)
 
 
 def in_double_precision(X: NDArray[Any]) -> NDArray[Any]:

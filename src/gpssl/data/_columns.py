@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
+from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._errors import FileError, listed
 from ._frames import MISSING_WORDS, MOST_CATEGORIES, ColumnFacts, ColumnKind, encode_cell
-from ._profile import SKETCH_SIZE, Findings, is_ambiguous_date, kind_of
+from ._profile import NO_FINDINGS, SKETCH_SIZE, Findings, is_ambiguous_date, kind_of, settle_readings
 from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, canonical, cells_of, plain, read_cells, values_of, with_points
 from ._source import SourcePart, Storage, TableSource
 
@@ -118,10 +119,18 @@ class Column:
         return column if pa.types.is_string(column.type) else column.cast(pa.string())
 
 
-def column_of(source: TableSource, name: str, kind: ColumnKind | None, reading: Reading, findings: Findings) -> Column:
+def column_of(
+    source: TableSource, name: str, kind: ColumnKind | None, reading: Reading = "typed", findings: Findings = NO_FINDINGS
+) -> Column:
     """Return a column of a file, of the kind that is wanted, or of that which follows from its reading."""
     storage = source.storage[name]
     return Column(name, kind or kind_of(reading, storage), storage, source.knows_types, reading, findings)
+
+
+def settle_columns(source: TableSource, kinds: Mapping[str, ColumnKind | None], progress: Progress | None = None) -> dict[str, Column]:
+    """Find out what columns hold, from all their cells. `kinds` names them, with the kind that is wanted, or None."""
+    readings, findings = settle_readings(source, kinds, progress)
+    return {name: column_of(source, name, kinds[name], reading, findings.get(name, NO_FINDINGS)) for name, reading in readings.items()}
 
 
 def keep_codes(source: TableSource, columns: Iterable[Column]) -> None:
@@ -259,8 +268,8 @@ class TablePart:
     source: SourcePart
     columns: list[Column]
     """All columns of the file. [D]"""
-    used: list[str]
-    """The names of the columns to learn from."""
+    used: list[Column]
+    """The columns to learn from. [D used]"""
     first: int
     """Where in the file the first row is."""
 
@@ -271,18 +280,13 @@ class TablePart:
     def _index(self) -> pd.RangeIndex:
         return pd.RangeIndex(self.first, self.first + len(self))
 
-    @property
-    def _used_columns(self) -> list[Column]:
-        named = {column.name: column for column in self.columns}
-        return [named[name] for name in self.used]
-
     def rows(self) -> pd.DataFrame:
         """Return the columns to learn from: numbers and booleans as float64, dates as datetime64, categories as text. [n, D used]"""
-        return pd.DataFrame({column.name: column.values(self.source) for column in self._used_columns}, index=self._index)
+        return pd.DataFrame({column.name: column.values(self.source) for column in self.used}, index=self._index)
 
     def encoded(self) -> NDArray[np.float64]:
         """Return the columns to learn from as numbers with NaN for gaps, as `encode_table` has them. [n, D used]"""
-        return _beside_each_other(self.source, self._used_columns)
+        return _beside_each_other(self.source, self.used)
 
     def cells(self, *, typed: bool) -> pd.DataFrame:
         """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""
@@ -301,11 +305,6 @@ def _beside_each_other(part: SourcePart, columns: Sequence[Column], dtype: type[
     for place, column in enumerate(columns):
         out[:, place] = column.encoded(part)
     return out
-
-
-def identity_of(sources: Sequence[TableSource], columns: Iterable[Column]) -> str:
-    """Return the files with size and time of change, and how their columns are read."""
-    return "\n".join([*(source.identity for source in sources), *(f"{column.name} {column.kind} {column.reading}" for column in columns)])
 
 
 def check_kinds(columns: list[Column], title: str | Path, where: str = "when the model was trained") -> None:

@@ -142,6 +142,11 @@ def is_gap(cell: Any) -> bool:
     return cell is None or type(cell).__name__ in ("NAType", "NaTType")
 
 
+def is_missing(cell: Any) -> bool:
+    """Return whether a cell is such a gap or NaN."""
+    return is_gap(cell) or (isinstance(cell, float | np.floating) and bool(np.isnan(cell)))
+
+
 def _as_array(column: Any) -> NDArray[Any]:
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 

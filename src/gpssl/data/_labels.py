@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
-from ._frames import MISSING_WORDS, is_gap
+from ._frames import MISSING_WORDS, is_missing
 
 UNLABELED = -1
 """The mark of a row without a label, where labels are whole numbers; elsewhere it is None or NaN."""
@@ -27,17 +27,6 @@ class KnownLabels(NamedTuple):
     """The places of the rows that have a label. [n labeled]"""
     values: NDArray[Any]
     """Their labels. [n labeled]"""
-
-
-class Encoded(NamedTuple):
-    """Labels as numbers, for rows of positive weight."""
-
-    classes: NDArray[Any]
-    """The classes, sorted. [K]"""
-    codes: NDArray[np.intp]
-    """The place of each row's class among them: 0, …, K − 1. [n used]"""
-    used: NDArray[np.intp]
-    """The rows of positive weight. [n used]"""
 
 
 def find_class_labels(y: Any) -> KnownLabels:
@@ -74,14 +63,14 @@ def find_targets(y: Any) -> KnownLabels:
     return KnownLabels(rows, values[rows])
 
 
-def encode_classes(y: Any, weight: NDArray[np.float64]) -> Encoded:
-    """Return labels as numbers; a class of weight zero is none."""
+def encode_classes(y: Any, weight: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+    """Return the classes of rows of positive weight, sorted [K]; each such row's place among them [n used]; and these rows [n used]."""
     y = column_or_1d(y, warn=True)
     _check_classes(y)
     used = np.flatnonzero(weight > 0)
     classes, codes = np.unique(y[used], return_inverse=True)
     check_at_least_two(classes)
-    return Encoded(classes, codes, used)
+    return classes, codes, used
 
 
 def _check_classes(labels: NDArray[Any]) -> None:
@@ -106,8 +95,7 @@ def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.isnan(values)
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
-    gaps = [is_gap(value) or (isinstance(value, float | np.floating) and np.isnan(value)) for value in values]
-    return np.array(gaps, dtype=bool)
+    return np.array([is_missing(value) for value in values], dtype=bool)
 
 
 def as_labels(y: Any) -> NDArray[Any]:

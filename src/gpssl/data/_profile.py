@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits, smallest_distinct
-from ._frames import ColumnKind, are_codes
+from ._frames import MOST_LEVELS, ColumnKind, are_codes
 from ._readings import (
     DATES,
     NUMBERS,
@@ -42,7 +42,6 @@ Shapes = NDArray[np.int64]
 
 SKETCH_SIZE = 1024
 """Different values that are counted exactly; beyond, their number is estimated, to about 3 %."""
-MAX_LEVELS = 1000
 FIRST_CELLS = 200_000
 FIRST_ROWS = (20, 1000)
 """Fewest and most, of which a first guess is made."""
@@ -85,7 +84,7 @@ class Findings:
             self.odd if self.odd is not None else other.odd,
             self.n_values + other.n_values,
             smallest_distinct(np.concatenate([self.sketch, other.sketch]), SKETCH_SIZE),
-            None if levels is not None and len(levels) > MAX_LEVELS else levels,
+            None if levels is not None and len(levels) > MOST_LEVELS else levels,
             min(self.minimum, other.minimum),
             max(self.maximum, other.maximum),
             self.is_whole and other.is_whole,
@@ -187,7 +186,7 @@ def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Profi
     known = cells.distinct.to_numpy(zero_copy_only=False)[present]
     levels = frozenset(known.tolist())
     sketch = smallest_distinct(pd.util.hash_array(known, categorize=False), SKETCH_SIZE)
-    few = levels if len(levels) <= MAX_LEVELS else None
+    few = levels if len(levels) <= MOST_LEVELS else None
     return Profiled(Findings(n_rows, n_missing, n_of_shapes, odd, int(counts[present].sum()), sketch, few), None)
 
 
@@ -256,6 +255,8 @@ def settle_readings(
     shapes: dict[str, Shapes] = {}
     todo = readings
     for _ in range(MAX_PASSES):
+        if not todo:
+            break
         found = profile(source, todo, progress)
         findings.update(found)
         for name, one in found.items():
@@ -264,15 +265,14 @@ def settle_readings(
         decided = _decide_all(source, shapes, kinds)
         todo = {name: decided[name] for name in shapes if decided[name] != readings[name]}
         readings = {**readings, **todo}
-        if not todo:
-            break
     return readings, findings
 
 
 def _decide_all(source: TableSource, shapes: Mapping[str, Shapes], kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
     separator = source.separator
-    with_commas = [one for one in shapes.values() if one[SHAPE["comma"]] > 0]
-    has_commas = any(_number_reading(one, separator, False) == "comma" and _is_number(one) for one in with_commas)
+    with_commas = [one for one in shapes.values() if one[SHAPE["comma"]] > 0 and _number_reading(one, separator, False) == "comma"]
+    readable = [SHAPE["unsplit number"], *fitting_shapes("comma")]
+    has_commas = any(one[readable].sum() >= ENOUGH * _n_of_known(one) for one in with_commas)
     return {
         name: _without_looking(source, name, kinds[name]) or _decide(one, kinds[name], separator, has_commas)
         for name, one in shapes.items()
@@ -314,11 +314,6 @@ def _n_of_known(shapes: Shapes) -> int:
 def is_ambiguous_date(shapes: Shapes) -> bool:
     """Return whether all cells are dates of which nobody can tell day and month."""
     return _is_ambiguous(shapes) and _n_dates(shapes, "month/day/year") >= ENOUGH * _n_of_known(shapes) > 0
-
-
-def _is_number(shapes: Shapes) -> bool:
-    commas = ("unsplit number", "whole", "point or thousands", "comma or thousands", "comma")
-    return sum(int(shapes[SHAPE[name]]) for name in commas) >= ENOUGH * _n_of_known(shapes)
 
 
 def _number_reading(shapes: Shapes, separator: str, has_commas: bool) -> Reading:

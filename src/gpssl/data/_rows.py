@@ -325,17 +325,14 @@ class MappedRows(Rows):
         self,
         summarize: Callable[[Part], Summary],
         combine: Callable[[Summary, Summary], Summary],
-        *,
-        progress: Progress | None = None,
-        max_threads: int | None = None,
-        keeper: Keeper | None = None,
+        **options: Any,
     ) -> Summary:
         """Reduce the other source, and let its threads map the parts."""
 
         def map_and_summarize(part: Part) -> Summary:
             return summarize(self._mapped(part))
 
-        return self.rows.reduce(map_and_summarize, combine, progress=progress, max_threads=max_threads, keeper=keeper)
+        return self.rows.reduce(map_and_summarize, combine, **options)
 
     def _mapped(self, part: Part) -> Part:
         return Part(self.function(part.rows), part.weight)

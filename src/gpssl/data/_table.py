@@ -21,20 +21,19 @@ from ._columns import (
     MissingLabels,
     TablePart,
     check_kinds,
-    column_of,
     header_of_columns,
     keep_codes,
     looks_like_id,
     missing_labels,
     notes_on_reading,
+    settle_columns,
     why_not,
 )
 from ._errors import FileError, beginning, listed, no_such_column
 from ._formats import open_source
-from ._frames import ColumnFacts, ColumnKind
+from ._frames import MISSING_WORDS, ColumnFacts, ColumnKind
 from ._labels import TargetKind
-from ._profile import settle_readings
-from ._source import SourcePart, TableSource
+from ._source import TableSource
 from ._table_files import EncodedRows
 
 MEMORY_BYTES = 256 * 2**20
@@ -150,12 +149,11 @@ class FileTable:
     def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
         """Find out what the columns hold, from all their cells."""
         report = Progress("reading", None, enabled=False)
-        readings, findings = settle_readings(self._source, kinds, report)
+        self._columns = settle_columns(self._source, kinds, report)
         report.finish()
-        if not findings:
+        self.n_rows = max((column.findings.n_rows for column in self._columns.values()), default=0)
+        if self.n_rows == 0:
             raise FileError(f"{beginning(self._title)} has names of columns, but no rows.")
-        self._columns = {name: column_of(self._source, name, kinds[name], reading, findings[name]) for name, reading in readings.items()}
-        self.n_rows = next(iter(findings.values())).n_rows
 
     def _choose(self, keep: Sequence[str]) -> None:
         """Choose the columns to learn from."""
@@ -192,9 +190,7 @@ class FileTable:
         for name in new:
             if name not in self._source.storage:
                 raise no_such_column(name, self._source.names, self._title)
-        readings, findings = settle_readings(self._source, dict.fromkeys(new)) if new else ({}, {})
-        for name in new:
-            self._columns[name] = column_of(self._source, name, None, readings[name], findings[name])
+        self._columns |= settle_columns(self._source, dict.fromkeys(new))
         return [self._columns[name] for name in names]
 
     @property
@@ -223,27 +219,21 @@ class FileTable:
 
     def frame(self, extra: Sequence[str] = ()) -> pd.DataFrame:
         """Return all rows, with further columns. Numbers and booleans are float64, dates datetime64, categories text."""
-        empty = header_of_columns(self._used_and(extra))
-        return pd.concat([empty, *self.frames(extra)], ignore_index=True) if self.n_rows else empty
+        return pd.concat([header_of_columns(self._used_and(extra)), *self.frames(extra)], ignore_index=True)
 
     def frames(self, extra: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         """Yield the same, part by part; the index counts the rows of the file."""
-        columns, first = self._used_and(extra), 0
-
-        def convert(part: SourcePart) -> dict[str, NDArray[Any]]:
-            return {column.name: column.values(part) for column in columns}
-
-        parts = self._source.parts([column.name for column in columns])
-        for values in map_in_order(convert, parts, n_threads=n_blas_threads()):
-            n_rows = len(next(iter(values.values())))
-            yield pd.DataFrame(values, index=pd.RangeIndex(first, first + n_rows))
-            first += n_rows
+        columns = self._used_and(extra)
+        return map_in_order(TablePart.rows, self._parts(columns, columns), n_threads=n_blas_threads())
 
     def parts(self) -> Iterator[TablePart]:
         """Iterate over all rows: the columns to learn from, and all columns as the person had them."""
-        columns, first = self._columns_named(self.names), 0
-        for part in self._source.parts(self.names):
-            yield TablePart(part, columns, self.used, first)
+        return self._parts(self._columns_named(self.names), self._columns_named(self.used))
+
+    def _parts(self, columns: list[Column], used: list[Column]) -> Iterator[TablePart]:
+        first = 0
+        for part in self._source.parts([column.name for column in columns]):
+            yield TablePart(part, columns, used, first)
             first += part.cells.num_rows
 
     def rows(self) -> EncodedRows:
@@ -270,7 +260,7 @@ class FileTable:
         column = self._target_column
         if self.target_kind == "number":
             return np.concatenate([column.values(part) for part in self._source.parts([column.name])]).astype(np.float64)
-        return np.concatenate([column.labels(part, self._missing_labels.words) for part in self._cells_of(column)]).astype(object)
+        return self._texts_of(column, self._missing_labels.words)
 
     @cached_property
     def _missing_labels(self) -> MissingLabels:
@@ -280,8 +270,10 @@ class FileTable:
 
     def texts(self, name: str) -> NDArray[Any]:
         """Return one column of all rows as text, None where it is missing."""
-        column = self.column(name)
-        return np.concatenate([column.labels(part) for part in self._cells_of(column)]).astype(object)
+        return self._texts_of(self.column(name))
+
+    def _texts_of(self, column: Column, missing: Sequence[str] = MISSING_WORDS) -> NDArray[Any]:
+        return np.concatenate([column.labels(part, missing) for part in self._cells_of(column)]).astype(object)
 
     def _cells_of(self, column: Column) -> Iterator[Any]:
         """Return one column as it stands in the file, part by part."""

@@ -147,27 +147,16 @@ def _quoted(text: pa.Array, separator: str) -> pa.Array:
 
 
 @contextmanager
-def _parquet(path: Path, first: pd.DataFrame) -> Iterator[Write]:
-    schema = _schema(first)
-    with ParquetWriter(path, schema, compression="zstd") as writer:
-        yield lambda frame: writer.write_table(_with_schema(frame, schema))
-
-
-@contextmanager
-def _arrow(path: Path, first: pd.DataFrame) -> Iterator[Write]:
-    schema = _schema(first)
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-        yield lambda frame: writer.write_table(_with_schema(frame, schema))
-
-
-def _schema(first: pd.DataFrame) -> pa.Schema:
-    """Return the schema of the first part; a column without values there may have text further on."""
+def _typed(path: Path, first: pd.DataFrame, writer_of: Callable[..., Any]) -> Iterator[Write]:
+    """Write all parts with the schema of the first; a column without values there may have text further on."""
     fields = _arrow_table(first).schema
-    return pa.schema([pa.field(field.name, pa.string()) if pa.types.is_null(field.type) else field for field in fields])
+    schema = pa.schema([pa.field(field.name, pa.string()) if pa.types.is_null(field.type) else field for field in fields])
+    with pa.OSFile(str(path), "wb") as file, writer_of(file, schema) as writer:
+        yield lambda frame: writer.write_table(_arrow_table(frame).replace_schema_metadata(None).cast(schema))
 
 
-def _with_schema(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
-    return _arrow_table(frame).replace_schema_metadata(None).cast(schema)
+_parquet = partial(_typed, writer_of=partial(ParquetWriter, compression="zstd"))
+_arrow = partial(_typed, writer_of=pa.ipc.new_file)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ terms of sums, products and powers, and do something sensible where there are no
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, Protocol, runtime_checkable
 
@@ -53,20 +53,13 @@ class PreparingKernel(Protocol):
 
 @runtime_checkable
 class DataDependentKernel(Protocol):
-    """A kernel that takes something from the training rows."""
+    """A kernel that takes something from the training rows.
+
+    It may have been given, or may have found already, what it takes: then it has an attribute `is_resolved`, which is true.
+    """
 
     def resolve(self, rows: Rows, *, seed: int) -> Kernel:
         """Return the concrete kernel for these rows; `rows.sample(limit, seed)` returns as many of them as fit in memory."""
-        ...
-
-
-@runtime_checkable
-class MaybeResolvedKernel(DataDependentKernel, Protocol):
-    """A kernel that may have been given, or may have found already, what `resolve` takes from the training rows."""
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether the kernel is concrete."""
         ...
 
 
@@ -134,7 +127,7 @@ class CallByBlocks(NonStationary):
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return k(X, Y) [n, m]; with `eval_gradient` also the gradient by no hyperparameter [n, m, 0], as scikit-learn does."""
         preparing = preparing_kernel(self)
-        prepare: Callable[[Any], NDArray[Any]] = np.asarray if preparing is None else preparing.prepare
+        prepare: Callable[[Any], NDArray[Any]] = self._as_rows if preparing is None else preparing.prepare
         alone = Y is None
         X = prepare(X)
         Y = X if alone else prepare(Y)
@@ -143,6 +136,10 @@ class CallByBlocks(NonStationary):
         if alone:  # noise that no two evaluations share belongs to k(X) alone, as in scikit-learn
             np.fill_diagonal(values, self.diag(X))
         return (values, np.empty((*values.shape, 0))) if eval_gradient else values
+
+    def _as_rows(self, X: Any) -> NDArray[Any]:
+        """Return rows that no kernel prepares as an array."""
+        return np.asarray(X)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what follows from the parameters."""
@@ -166,10 +163,10 @@ def short_repr(kernel: Kernel) -> str:
     return f"{type(kernel).__name__}({', '.join(texts)})"
 
 
-def full_repr(kernel: Kernel) -> str:
-    """Return the kernel with all its parameters."""
-    parameters = kernel.get_params(deep=False)
-    return f"{type(kernel).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+def full_repr(kernel: Kernel, without: Sequence[str] = ()) -> str:
+    """Return the kernel with all its parameters but these."""
+    texts = [f"{name}={value!r}" for name, value in kernel.get_params(deep=False).items() if name not in without]
+    return f"{type(kernel).__name__}({', '.join(texts)})"
 
 
 def _shortened(value: Any) -> str:
@@ -180,19 +177,6 @@ def _shortened(value: Any) -> str:
 
 
 # Prepare: what a row is
-
-
-@runtime_checkable
-class _ConvertsToArray(Protocol):
-    """A Series or data frame of any library."""
-
-    def to_numpy(self) -> NDArray[Any]: ...
-
-
-def single_column(X: Any) -> Any:
-    """Return the rows of a kernel for objects: those of a Series, or of a data frame or array with one column, as an array [n]."""
-    values = X.to_numpy() if isinstance(X, _ConvertsToArray) else X
-    return values[:, 0] if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def leaves(kernel: Kernel) -> list[Kernel]:
@@ -278,9 +262,9 @@ def training_rows(kernel: PreparingKernel, X: Any, sample_weight: Array | None =
 
 def depends_on_rows(kernel: Kernel) -> bool:
     """Return whether some term of the kernel has still to be resolved."""
-    if isinstance(kernel, MaybeResolvedKernel):
-        return not kernel.is_resolved
-    return isinstance(kernel, DataDependentKernel) or any(map(depends_on_rows, _terms(kernel).values()))
+    if isinstance(kernel, DataDependentKernel):
+        return not getattr(kernel, "is_resolved", False)
+    return any(map(depends_on_rows, _terms(kernel).values()))
 
 
 def resolve_kernel(kernel: Kernel, rows: Rows, seed: int) -> Kernel:

@@ -12,7 +12,7 @@ a probability of about 1e-4, the same in every process.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..data._arrays import mixed_bits
-from ._protocol import Array
+from ._protocol import Array, BlockKernel
 
 NO_WORD = np.uint64(2**64 - 1)
 """A number after all words."""
@@ -65,6 +65,23 @@ def write_products(vectors: csr_array, columns: csr_array, out: Array) -> None:
         products.toarray(out=out)
     else:
         out[...] = products.toarray()
+
+
+def block_of_counts(count: Callable[[NDArray[Any]], Counts], points: NDArray[Any], *, normalize: bool = False) -> BlockKernel:
+    """Count in the points once, and return a function that fills in c(X, points), or k with k(x, x) = 1, block by block."""
+    counts = count(points)
+    words = np.unique(counts.word)
+    columns = counts.matrix(counts.coefficient * counts.value, words, len(points)).T.tocsr()
+    point_scale = 1 / np.sqrt(counts.squared_norms(len(points)))
+
+    def fill(X: NDArray[Any], out: Array) -> None:
+        own = count(X)
+        # Norms come last, so that sums and differences are those of whole numbers, which are exact.
+        write_products(own.matrix(own.value, words, len(X)), columns, out)
+        if normalize:
+            out *= np.outer(1 / np.sqrt(own.squared_norms(len(X))), point_scale)  # the same product for (x, y) and (y, x)
+
+    return fill
 
 
 class Pattern(NamedTuple):

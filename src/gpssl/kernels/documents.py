@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from numbers import Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,6 @@ from .strings import _StringKernel
 
 _WORDS_AND_SIGNS = r"\w+|[^\w\s]"
 """Words of one letter and signs carry meaning in short messages: "u", "2", "£", "!". scikit-learn's own pattern leaves them out."""
-
-
-@runtime_checkable
-class _Vectorizer(Protocol):
-    """An object that turns documents into vectors."""
-
-    def fit(self, X: Any) -> Any: ...
-
-    def transform(self, X: Any) -> Any: ...
 
 
 class TfidfKernel(_StringKernel):
@@ -78,7 +69,7 @@ class TfidfKernel(_StringKernel):
     def _check_parameters(self) -> None:
         if self.length_scale is not None:
             check_number("length_scale", self.length_scale, Real, above=0, otherwise="or None")
-        usable = isinstance(self.vectorizer, _Vectorizer) and not isinstance(self.vectorizer, type)
+        usable = not isinstance(self.vectorizer, type) and hasattr(self.vectorizer, "fit") and hasattr(self.vectorizer, "transform")
         if self.vectorizer is not None and not usable:
             raise ValueError(f"vectorizer must be an object such as TfidfVectorizer(), or None, got {self.vectorizer!r}.")
 

@@ -24,9 +24,9 @@ from scipy.sparse.csgraph import shortest_path
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._validation import check_number
-from ..data._arrays import mixed_bits
-from ._protocol import Array, BlockKernel, CallByBlocks, UnitDiagonal, full_repr, single_column
-from ._word_counts import Counts, write_products
+from ..data._arrays import as_object_rows, mixed_bits
+from ._protocol import Array, BlockKernel, CallByBlocks, UnitDiagonal, full_repr
+from ._word_counts import Counts, block_of_counts
 
 _Edges = set[tuple[Any, Any]]
 _Hashes = NDArray[np.uint64]
@@ -159,10 +159,9 @@ class _GraphKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         """Return each graph as a `LabeledGraph`. [n]"""
         if isinstance(X, LabeledGraph | _NetworkXGraph):
             raise TypeError("X is a single graph; rows of a graph kernel are graphs, so pass a list of them.")
-        items = single_column(X)
-        if isinstance(items, str) or not isinstance(items, Iterable):
+        if isinstance(X, str) or not isinstance(X, Iterable):
             raise TypeError(f"Rows of a graph kernel are graphs, in a list or an array; got {type(X).__name__}.")
-        return np.fromiter((self._prepared(item, position) for position, item in enumerate(items)), dtype=object)
+        return np.fromiter((self._prepared(item, position) for position, item in enumerate(as_object_rows(X))), dtype=object)
 
     def _prepared(self, graph: Any, position: int) -> LabeledGraph:
         if not isinstance(graph, LabeledGraph):
@@ -176,24 +175,12 @@ class _GraphKernel(CallByBlocks, UnitDiagonal, GenericKernelMixin, Kernel):
         return graph
 
     def _count_in(self, graph: LabeledGraph) -> _GraphCounts:
-        """Return φ(x)."""
+        """Return φ(x); raise ValueError if a parameter has no meaning."""
         raise NotImplementedError
-
-    def _check_parameters(self) -> None:
-        """Raise ValueError unless the parameters have a meaning."""
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
         """Count in the points once, as columns of a sparse matrix, for all blocks of rows."""
-        self._check_parameters()
-        counts = self._count(points)
-        words = np.unique(counts.word)
-        columns = counts.matrix(counts.value, words, len(points)).T.tocsr()
-
-        def fill(X: NDArray[Any], out: Array) -> None:
-            own = self._count(X)
-            write_products(own.matrix(own.value, words, len(X)), columns, out)
-
-        return fill
+        return block_of_counts(self._count, points)
 
     def _count(self, graphs: NDArray[Any]) -> Counts:
         """Return φ(x) / |φ(x)| of each graph."""
@@ -220,10 +207,8 @@ class WeisfeilerLehmanKernel(_GraphKernel):
         self.n_iterations = n_iterations
         self.node_label = node_label
 
-    def _check_parameters(self) -> None:
-        check_number("n_iterations", self.n_iterations, Integral, at_least=1)
-
     def _count_in(self, graph: LabeledGraph) -> _GraphCounts:
+        check_number("n_iterations", self.n_iterations, Integral, at_least=1)
         return _neighborhoods(graph, int(self.n_iterations))
 
 
@@ -257,11 +242,9 @@ class RandomWalkKernel(_GraphKernel):
         self.n_steps = n_steps
         self.node_label = node_label
 
-    def _check_parameters(self) -> None:
+    def _count_in(self, graph: LabeledGraph) -> _GraphCounts:
         check_number("decay", self.decay, Real, above=0)
         check_number("n_steps", self.n_steps, Integral, at_least=1)
-
-    def _count_in(self, graph: LabeledGraph) -> _GraphCounts:
         return _walks(graph, float(self.decay), int(self.n_steps))
 
 

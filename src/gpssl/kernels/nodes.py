@@ -14,7 +14,8 @@ from scipy.sparse.linalg import eigsh
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._validation import check_number
-from ._protocol import Array, NonStationary, refuse_gradient, single_column
+from ..data._arrays import as_object_rows
+from ._protocol import Array, NonStationary, full_repr, refuse_gradient
 from .graphs import _NetworkXGraph
 
 _LARGEST_DENSE = 3000
@@ -58,7 +59,7 @@ class _NodeKernel(NonStationary, GenericKernelMixin, Kernel):
     def prepare(self, X: Any) -> NDArray[Any]:
         """Return the names of nodes; raise ValueError if one is not in the graph. [n]"""
         places = self._laplacian.places
-        names = [_plain(name) for name in single_column(X)]
+        names = [_plain(name) for name in as_object_rows(X)]
         for position, name in enumerate(names):
             if not _is_in(name, places):
                 raise ValueError(f"Row {position} is {name!r}, which is no node of the graph. A node that is new needs a new graph.")
@@ -107,8 +108,7 @@ class _NodeKernel(NonStationary, GenericKernelMixin, Kernel):
         return f"{self!r}, {self.n_eigenvectors}, {joblib.hash((list(map(str, names)), weights.indptr, weights.indices, weights.data))}"
 
     def __repr__(self) -> str:
-        parameters = {name: value for name, value in self.get_params().items() if name not in ("graph", "n_eigenvectors")}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+        return full_repr(self, without=("graph", "n_eigenvectors"))
 
 
 class NodeDiffusion(_NodeKernel):

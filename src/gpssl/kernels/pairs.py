@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from ..data._arrays import hash_rows, in_double_precision
 from ..data._rows import Rows
-from ._protocol import Array, BlockKernel, NonStationary
+from ._protocol import Array, BlockKernel, CallByBlocks, NonStationary
 
 
 class PairKernel(NonStationary, GenericKernelMixin, Kernel):
@@ -72,7 +72,7 @@ class PairKernel(NonStationary, GenericKernelMixin, Kernel):
         return f"PairKernel({len(np.asarray(self.pairs))} pairs)"
 
 
-class GroupKernel(NonStationary, GenericKernelMixin, Kernel):
+class GroupKernel(CallByBlocks, GenericKernelMixin, Kernel):
     """The concrete kernel that `PairKernel` becomes at `fit`: k(x, y) = 1 if x and y are in the same group, else 0.
 
     Parameters
@@ -87,9 +87,12 @@ class GroupKernel(NonStationary, GenericKernelMixin, Kernel):
         self.hashes = hashes
         self.groups = groups
 
+    def _as_rows(self, X: Any) -> NDArray[Any]:
+        return X if isinstance(X, np.ndarray) else np.fromiter(X, dtype=object)
+
     def groups_of(self, X: Any) -> NDArray[np.intp]:
         """Return the group of each row, −1 for none. [n]"""
-        rows = in_double_precision(X if isinstance(X, np.ndarray) else np.fromiter(X, dtype=object))
+        rows = in_double_precision(self._as_rows(X))
         if len(self.hashes) == 0:
             return np.full(len(rows), -1)
         wanted = hash_rows(rows, 0)
@@ -105,12 +108,6 @@ class GroupKernel(NonStationary, GenericKernelMixin, Kernel):
             out[...] = (of_rows == groups) & (of_rows >= 0)
 
         return fill
-
-    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """Return k(X, Y). [n, m]"""
-        out = np.empty((len(X), len(X if Y is None else Y)))
-        self.block_kernel(X if Y is None else Y)(X, out)
-        return (out, np.empty((*out.shape, 0))) if eval_gradient else out
 
     def diag(self, X: Any) -> Array:
         """Return k(x, x): 1 in a group, 0 outside. [n]"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from math import comb, factorial
 from numbers import Integral, Real
@@ -14,9 +14,10 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._runtime.threads import map_on_threads
 from .._validation import check_number
-from ..data._arrays import row_blocks
-from ._protocol import Array, BlockKernel, NonStationary, full_repr, not_resolved, single_column, training_rows
-from ._word_counts import Counts, Pattern, count_words, encode, write_products
+from ..data._arrays import as_object_rows, row_blocks
+from ..data._frames import is_missing
+from ._protocol import Array, BlockKernel, NonStationary, full_repr, not_resolved, training_rows
+from ._word_counts import Counts, Pattern, block_of_counts, count_words, encode, write_products
 
 _ROWS_AT_A_TIME = 256
 """Few enough that a block needs little memory beside the result, and that all threads have work to the end."""
@@ -27,14 +28,15 @@ _MAX_GAPS = 1000
 class _StringKernel(NonStationary, GenericKernelMixin, Kernel):
     """A kernel whose rows are strings. A subclass has a method `block_kernel`, and overrides `diag` if k(x, x) is not 1."""
 
+    block_kernel: Callable[[NDArray[Any]], BlockKernel]
+
     def prepare(self, X: Any) -> NDArray[Any]:
         """Return the strings of a list, an array, a Series or a data frame with one column, as an array of objects. [n]"""
         if isinstance(X, str | bytes):
             raise ValueError(
                 f"X is a single {type(X).__name__}, {X[:20]!r}: {type(self).__name__} takes a list of strings, one for each row."
             )
-        values = single_column(X)
-        rows = values.astype(object, copy=False) if isinstance(values, np.ndarray) else np.fromiter(values, dtype=object)
+        rows = as_object_rows(X).astype(object, copy=False)
         if rows.ndim != 1:
             raise ValueError(
                 f"X has the shape {rows.shape}, and {type(self).__name__} takes one string a row: pass the column with the strings."
@@ -42,10 +44,6 @@ class _StringKernel(NonStationary, GenericKernelMixin, Kernel):
         if all(type(row) is str and row for row in rows):
             return rows
         return np.fromiter((_checked(row, number) for number, row in enumerate(rows)), dtype=object, count=len(rows))
-
-    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
-        """Return a function that fills in k(X, points) block by block, for rows that have been prepared."""
-        raise NotImplementedError
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return k(X, Y) [n, m]; with `eval_gradient`, k(X, X) and its gradient by no parameter [n, n, 0]."""
@@ -84,7 +82,7 @@ def _checked(row: Any, number: int) -> str:
         raise ValueError(f"Row {number} is an empty string: drop such rows, or write a text that stands for them.")
     if isinstance(row, bytes):
         raise ValueError(f"Row {number} is of type bytes: decode such rows first, for example with row.decode('utf-8').")
-    if row is None or type(row).__name__ in ("NAType", "NaTType") or (isinstance(row, float) and np.isnan(row)):
+    if is_missing(row):
         raise ValueError(f"Row {number} is missing ({row}): drop such rows, or write a text that stands for a gap.")
     raise ValueError(f"Row {number} is of type {type(row).__name__}, not a string: convert such rows first, for example with str(row).")
 
@@ -106,19 +104,7 @@ class _WordKernel(_StringKernel):
 
     def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
         """Count the words of the points once, and return a function that fills in k(X, points) block by block."""
-        counts = self._count(points)
-        words = np.unique(counts.word)
-        columns = counts.matrix(counts.coefficient * counts.value, words, len(points)).T.tocsr()
-        point_scale = self._scale(counts, len(points))
-
-        def fill(X: NDArray[Any], out: Array) -> None:
-            own = self._count(X)
-            # Norms come last, so that sums and differences are those of whole numbers, which are exact.
-            write_products(own.matrix(own.value, words, len(X)), columns, out)
-            if self.normalize:
-                out *= np.outer(self._scale(own, len(X)), point_scale)  # the same product for (x, y) and (y, x)
-
-        return fill
+        return block_of_counts(self._count, points, normalize=self.normalize)
 
     def _gram(self, rows: NDArray[Any]) -> Array:
         """Return k(rows, rows); of two entries that are equal by symmetry, one is computed. [n, n]"""
@@ -126,7 +112,7 @@ class _WordKernel(_StringKernel):
         words = np.unique(counts.word)
         left = counts.matrix(counts.value, words, len(rows))
         right = counts.matrix(counts.coefficient * counts.value, words, len(rows))
-        scale = self._scale(counts, len(rows)) if self.normalize else np.ones(len(rows))
+        scale = 1 / np.sqrt(counts.squared_norms(len(rows))) if self.normalize else np.ones(len(rows))
         values = np.empty((len(rows), len(rows)))
 
         def fill(block: slice) -> None:
@@ -138,10 +124,6 @@ class _WordKernel(_StringKernel):
 
         map_on_threads(fill, list(row_blocks(len(rows), _ROWS_AT_A_TIME)))
         return values
-
-    def _scale(self, counts: Counts, n_strings: int) -> Array:
-        """Return 1 / √c(x, x) for each string. [n]"""
-        return 1 / np.sqrt(counts.squared_norms(n_strings))
 
     def diag(self, X: Any) -> Array:
         """Return k(x, x) for each row: 1, unless `normalize` is false. [n]"""

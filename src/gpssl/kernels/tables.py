@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from numbers import Integral, Real
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,15 +39,6 @@ _Group = tuple[str, Kernel, _Columns]
 
 _FAR_OUT = 20.0
 """Interquartile ranges from the median: columns with values farther out are compared by rank."""
-
-
-@runtime_checkable
-class _DataFrame(Protocol):
-    """A data frame of any library: pandas, polars, Dask."""
-
-    columns: Any
-
-    def __getitem__(self, names: Any) -> Any: ...
 
 
 class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
@@ -97,7 +88,7 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
 
     def prepare(self, X: Any) -> Array:
         """Encode every cell as a number; put columns into the order of the training rows, once it is known. [n, D]"""
-        if self.column_names is not None and isinstance(X, _DataFrame):
+        if self.column_names is not None and hasattr(X, "columns"):
             present = set(X.columns)
             missing = [name for name in self.column_names if name not in present]
             if missing:
@@ -237,7 +228,7 @@ def _places(columns: _Columns, header: Any, n_columns: int, name: str) -> list[i
         if places is None:
             places = [int(place) for place in _get_column_indices(header, chosen)]
     except ValueError as error:
-        known = f" The columns are {', '.join(map(repr, header.columns))}." if isinstance(header, _DataFrame) else ""
+        known = f" The columns are {', '.join(map(repr, header.columns))}." if hasattr(header, "columns") else ""
         raise ValueError(f"The group {name!r} asks for the column(s) {chosen!r}: {str(error).rstrip('.')}.{known}") from error
     if not places:
         raise ValueError(f"The group {name!r} has no columns.")
@@ -248,7 +239,7 @@ def _places(columns: _Columns, header: Any, n_columns: int, name: str) -> list[i
 
 def _places_of_names(columns: Any, header: Any) -> list[int] | None:
     """Return the positions of columns that are listed by their names, which may be numbers; None if some is no name of a column."""
-    places = {name: place for place, name in enumerate(header.columns)} if isinstance(header, _DataFrame) else {}
+    places = {name: place for place, name in enumerate(header.columns)} if hasattr(header, "columns") else {}
     listed = columns if isinstance(columns, list) else [columns]
     return [places[name] for name in listed] if all(isinstance(name, Hashable) and name in places for name in listed) else None
 
@@ -272,7 +263,7 @@ def for_table(X: Any, *, neighborhood: float = 10) -> ColumnKernel:
     may be missing everywhere. All columns have the same weight, in whichever group they are. Columns that have the same value in all rows,
     or different values in nearly all of them, such as names, are left out with a warning.
     """
-    if not isinstance(X, _DataFrame):
+    if not hasattr(X, "columns"):
         raise TypeError(f"for_table chooses kernels by the names and types of columns, so it needs a data frame, got {type(X).__name__}.")
     groups, left_out = _columns_by_kind(X)
     if left_out:
