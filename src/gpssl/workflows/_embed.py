@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..downstream._marginal import Marginalized
@@ -173,8 +174,6 @@ class RepresentationColumns:
 
     def __call__(self, rows: Any) -> Any:
         """Return gpssl_1, …, gpssl_J, and gpssl_1_std, …, gpssl_J_std. [n, 2 J]"""
-        import pandas as pd
-
         mean, std = self.ssl.mean_and_std(rows)
         self._total += float(std.sum())
         self._count += std.size
@@ -217,8 +216,6 @@ def has_heads(model: Any) -> bool:
 
 def _draws(values: Array) -> Any:
     """Return gpssl_1_draw_1, …: each draw is one function, the same at all rows. From [S, n, J] to [n, S J]"""
-    import pandas as pd
-
     n_draws, n_rows, n_components = values.shape
     names = [f"{PREFIX}_{j + 1}_draw_{s + 1}" for s in range(n_draws) for j in range(n_components)]
     return pd.DataFrame(values.swapaxes(0, 1).reshape(n_rows, -1), columns=names)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
@@ -181,8 +182,6 @@ class PredictionColumns:
 
     def __call__(self, part: SubjectPart, is_open: NDArray[np.bool_]) -> Any:
         """Return a data frame, empty for rows that are not open because they have a label. Without a threshold, nothing abstains."""
-        import pandas as pd
-
         columns, certainty = self._predict(part.rows[is_open])
         kept = certainty > (-np.inf if self.threshold is None else self.threshold)
         if self.threshold is not None:
@@ -209,8 +208,6 @@ class PredictionColumns:
 
 def _spread(values: NDArray[Any], places: NDArray[np.bool_]) -> Any:
     """Return values at their places and nothing elsewhere, in a type that does not depend on how many there are. [n]"""
-    import pandas as pd
-
     is_float = values.dtype.kind == "f"
     out: NDArray[Any] = np.full(len(places), np.nan if is_float else None, dtype=float if is_float else object)
     out[places] = values

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -80,6 +81,11 @@ class Subject(ABC):
     target_name: str | None
     """The column to predict."""
 
+    def __init__(self, given: Any, target: str | None, group: str | None) -> None:
+        self.path = Path(given) if isinstance(given, str | PathLike) else None
+        self.name = f"the {self.kind}" if self.path is None else self.path.name
+        self.target_name, self.group = target, group
+
     @abstractmethod
     def kernel(self, settings: Settings) -> Kernel:
         """Return the kernel that says which rows are alike."""
@@ -111,10 +117,15 @@ class Subject(ABC):
         return Labeled(places, self.rows_at(places), target.labels, None if groups is None else groups[places])
 
     def rows_at(self, places: NDArray[np.intp]) -> Any:
-        """Return some of the rows, in their order, in memory."""
+        """Return some of the rows, in their order, in memory, as models take them."""
+        return self.views_at(places, lambda part: part.rows)[0]
+
+    def views_at(self, places: NDArray[np.intp], *views: Callable[[SubjectPart], Any]) -> list[Any]:
+        """Return some of the rows as each of these functions shows them, after one pass over all rows."""
         chosen = np.zeros(self.n_rows, dtype=bool)
         chosen[places] = True
-        return concatenate([part.rows[chosen[where]] for part, where in self.numbered_parts()])
+        found = [[view(part)[chosen[where]] for view in views] for part, where in self.numbered_parts()]
+        return [concatenate(parts) for parts in zip(*found, strict=True)]
 
     def numbered_parts(self, task: str = "reading") -> Iterator[tuple[SubjectPart, slice]]:
         """Yield the parts, and the places of their rows."""
@@ -270,10 +281,6 @@ def model_path(out: Path | None, model_out: str | PathLike[str] | None) -> Path 
     return out.with_suffix(".gpssl") if model_out is None and out is not None else as_path(model_out)
 
 
-def concatenate(parts: list[Any]) -> Any:
+def concatenate(parts: Sequence[Any]) -> Any:
     """Concatenate data frames or arrays."""
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    import pandas as pd
-
-    return pd.concat(parts, ignore_index=True)
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else pd.concat(parts, ignore_index=True)

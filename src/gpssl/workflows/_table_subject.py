@@ -7,11 +7,12 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -46,11 +47,10 @@ class TableSubject(Subject):
         columns: Sequence[ColumnFacts] | None = None,
         results: re.Pattern[str] | None = None,
     ) -> None:
-        self.path, file = self._file_of(table)
-        self.name = "the table" if self.path is None else self.path.name
+        super().__init__(table, target, group)
         asked = [*ignore, *([] if group is None else [group])]
         self.table: FileTable = open_table(
-            file,
+            self._arrow_file(table) if self.path is None else self.path,
             keep=keep,
             ignore=asked if results is None else [*asked, results],
             target=target,
@@ -66,16 +66,10 @@ class TableSubject(Subject):
                 f"Columns of an earlier run are not learned from, and replaced in the results: {', '.join(earlier[:MOST_REASONS])}."
             )
         self.facts, self.dropped = self.table.facts, self.table.dropped
-        self.target_name, self.group = target, group
         self._frame = self.table.frame() if self.table.fits_in_memory else None
 
-    def _file_of(self, table: Any) -> tuple[Path | None, Path]:
-        """Return the path that was given, and the file to read: a data frame is read as the Arrow file that it makes."""
-        if isinstance(table, str | PathLike):
-            return Path(table), Path(table)
-        import pandas as pd
-        import pyarrow as pa
-
+    def _arrow_file(self, table: Any) -> Path:
+        """Return the Arrow file that a data frame makes, from which it is read as other files are."""
         if not isinstance(table, pd.DataFrame):
             raise TypeError(f"A table is a path, a pandas data frame or AnnData, got {type(table).__name__}.")
         folder = tempfile.mkdtemp(prefix="gpssl-")
@@ -85,7 +79,7 @@ class TableSubject(Subject):
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise FileError(f"The table cannot be read: {'. '.join(map(str, error.args))}. Give each column values of one type.") from error
         self.index = table.index
-        return None, Path(folder) / "table.arrow"
+        return Path(folder) / "table.arrow"
 
     def kernel(self, settings: Settings) -> Kernel:
         """Return a kernel that suits the columns."""
@@ -118,8 +112,6 @@ class TableSubject(Subject):
             yield SubjectPart(len(part), part.rows, part.cells, part.encoded)
 
     def _cells(self, *, typed: bool) -> Any:
-        import pandas as pd
-
         return pd.concat([part.cells(typed=typed) for part in self.table.parts()], ignore_index=True)
 
     def target(self) -> Target:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -28,15 +28,14 @@ class TissueSubject(Subject):
     kind = "tissue"
 
     def __init__(self, tissue: Any, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None) -> None:
-        self.path = Path(tissue) if isinstance(tissue, str | PathLike) else None
-        self.name = "the tissue" if self.path is None else self.path.name
+        super().__init__(tissue, target, group)
         self.adata = _own(tissue) if self.path is None else _read(self.path)
         self.index = self.adata.obs_names
         self.n_rows = int(self.adata.n_obs)
         self.notes = [f"{self.n_rows:,} spots, {self.adata.n_vars:,} genes"]
         self.facts: list[ColumnFacts] = []
         self.dropped: dict[str, str] = {}
-        self.target_name, self.group, self._target_kind = target, group, target_kind
+        self._target_kind = target_kind
         self._spatial_key = "spatial" if "spatial" in self.adata.obsm else None
         self._fitted: dict[Settings, GPSSL] = {}
         for name in (target, group):
@@ -135,8 +134,6 @@ def _own(adata: Any) -> Any:
 
 def _storable(column: Any) -> Any:
     """Return the values without an index; texts of which some are missing as categories, which files of AnnData have."""
-    import pandas as pd
-
     return pd.Categorical(column) if column.dtype == object else column.array
 
 
