@@ -134,7 +134,7 @@ def test_a_single_group_cannot_be_divided() -> None:
 def test_settings_stay_where_labels_cannot_choose(seed: int) -> None:
     labeled = labeled_groups(["a"] * 20 + ["a", "b"] * 5, ["one"] * 20 + ["two"] * 10)  # held out, the second leaves one class
     models = [Candidate({"place": place}, LogisticRegression()) for place in range(2)]
-    assert choose_or_default(models, labeled, seed, regression=False) is models[0]
+    assert choose_or_default(models, labeled, seed) is models[0]
 
 
 def test_groups_that_leave_one_class_get_a_sentence(tmp_path: Path) -> None:

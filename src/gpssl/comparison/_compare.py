@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime import N_DRAWS, RESIDUAL_TOLERANCE
@@ -27,7 +27,7 @@ from ..evaluation._scores import (
     score_classification,
     score_regression,
 )
-from ..workflows._choices import FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, Alike, Kind, Settings
+from ..workflows._choices import DECIDING, FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, SIGNIFICANT, Alike, Kind, Settings
 from ..workflows._subject import open_subject
 from ._rivals import COLUMNS, MEAN, PRIOR, RIVALS, Candidate, Contest, Grids, numbers_from
 from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed
@@ -35,7 +35,6 @@ from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, s
 Array = NDArray[np.float64]
 
 TEST_SHARE = 0.3
-SIGNIFICANT = 0.05
 FEW_SPLITS = 10
 """With fewer, hardly any difference can be significant: see `corrected_p_value`."""
 NEEDED = (COLUMNS, FULL)
@@ -139,12 +138,12 @@ def compare(
         kernel = subject.kernel(settings)
         rows, labeled = rows_to_compare_on(subject, subject.labeled(), max_rows, random_state)
         splits = _splits(labeled, n_splits, random_state, numeric=numeric)
-        candidates, left_out = _candidates(contest_on(rows, kernel, settings, subject.kind, regression=numeric))
-        records = _run(candidates, labeled, splits, left_out, numeric=numeric)
+        contest = contest_on(rows, kernel, settings, subject.kind, regression=numeric)
+        records, left_out = _run(contest, labeled, splits)
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
     ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
-    deciding = ("RMSE", "NLL") if numeric else ("accuracy", "AURC")
+    deciding = DECIDING[labels.kind]
     differences = differences_from(scores, ratio, deciding)
     if n_splits < FEW_SPLITS:
         subject.notes.append(f"{n_splits} splits decide little: with fewer than {FEW_SPLITS}, hardly any difference is significant.")
@@ -178,55 +177,37 @@ def contest_on(rows: Any, kernel: Kernel, settings: Settings, kind: Kind, *, reg
     )
 
 
-def _candidates(contest: Contest) -> tuple[dict[str, list[Candidate]], dict[str, str]]:
-    """Return the candidates of each method, and the methods that could not be fitted with the reason."""
-    found: dict[str, list[Candidate]] = {}
-    left_out: dict[str, str] = {}
-    progress = Progress("representations", len(RIVALS), unit="methods")
-    for method, build in RIVALS.items():
-        try:
-            found[method] = build(contest)
-        except (ImportError, ValueError) as error:
-            if method in NEEDED:
-                raise
-            left_out[method] = str(error)
-        progress.advance(1)
-    progress.finish()
-    return found, left_out
-
-
 class _Record(NamedTuple):
     scores: list[dict[str, float]]
     settings: dict[str, int]
 
 
-def _run(
-    candidates: Mapping[str, list[Candidate]], labeled: Labeled, splits: list[_Split], left_out: dict[str, str], *, numeric: bool
-) -> dict[str, _Record]:
-    """Train and score all methods on all splits. Those that cannot learn from these labels are added to `left_out`, with the reason."""
+def _run(contest: Contest, labeled: Labeled, splits: list[_Split]) -> tuple[dict[str, _Record], dict[str, str]]:
+    """Train and score all methods on all splits. Return also the reasons of those that cannot be fitted, or learn from these labels."""
     records: dict[str, _Record] = {}
-    progress = Progress("comparison", len(candidates) * len(splits), unit="fits")
-    for method, models in candidates.items():
+    left_out: dict[str, str] = {}
+    progress = Progress("comparison", len(RIVALS) * len(splits), unit="fits")
+    for method, build in RIVALS.items():
         try:
-            records[method] = _run_one(models, labeled, splits, progress, numeric=numeric)
-        except ValueError as error:
+            records[method] = _run_one(build(contest), labeled, splits, progress)
+        except (ImportError, ValueError) as error:
             if method in NEEDED:
                 raise
             left_out[method] = str(error)
     progress.finish()
-    return records
+    return records, left_out
 
 
-def _run_one(models: list[Candidate], labeled: Labeled, splits: list[_Split], progress: Progress, *, numeric: bool) -> _Record:
+def _run_one(models: list[Candidate], labeled: Labeled, splits: list[_Split], progress: Progress) -> _Record:
     classes = np.unique(labeled.y)
     scores, chosen = [], Counter[str]()
     for split in splits:
         training, test = labeled.take(split.training), labeled.take(split.test)
-        model = choose_or_default(models, training, split.seed, regression=numeric)
+        model = choose_or_default(models, training, split.seed)
         if len(models) > 1:
             chosen[", ".join(f"{name}={value}" for name, value in model.settings.items())] += 1
         fitted = clone(model.estimator).fit(training.rows, training.y)
-        if numeric:
+        if is_regressor(fitted):
             scores.append(score_regression(test.y, fitted, test.rows))
         else:
             scores.append(score_classification(test.y, probabilities_of(fitted, test.rows, classes), classes))

@@ -113,15 +113,14 @@ class Contest:
         """
         found = []
         for settings, kernel in self.kernels:
-            base = GPSSL(
-                self.n_components,
-                kernel=kernel,
-                residual_tolerance=self.residual_tolerance,
-                max_inducing=self.max_inducing,
-                random_state=self.seed,
-            ).partial_fit(self.rows)
+            base = self.of_functions(GPSSL, kernel).partial_fit(self.rows)
             found += [({**settings, "temperature": value}, base.refit(temperature=value)) for value in self.grids.temperatures]
         return found
+
+    def of_functions(self, method: Any, kernel: Kernel) -> Any:
+        """Return an estimator whose representation is made of random functions with this kernel, not yet fitted."""
+        tolerance, max_inducing = self.residual_tolerance, self.max_inducing
+        return method(self.n_components, kernel=kernel, residual_tolerance=tolerance, max_inducing=max_inducing, random_state=self.seed)
 
     @cached_property
     def fitted_encoder(self) -> Any:
@@ -229,17 +228,8 @@ def _gpssl_full(contest: Contest) -> list[Candidate]:
 
 
 def _gp_prior(contest: Contest) -> list[Candidate]:
-    found = []
-    for settings, kernel in contest.kernels:
-        prior = GPPrior(
-            contest.n_components,
-            kernel=kernel,
-            residual_tolerance=contest.residual_tolerance,
-            max_inducing=contest.max_inducing,
-            random_state=contest.seed,
-        ).fit(contest.rows)
-        found.append(contest.candidate(settings, prior, n_draws=contest.grids.n_draws))
-    return found
+    priors = [(settings, contest.of_functions(GPPrior, kernel).fit(contest.rows)) for settings, kernel in contest.kernels]
+    return [contest.candidate(settings, prior, n_draws=contest.grids.n_draws) for settings, prior in priors]
 
 
 def _supervised(contest: Contest) -> list[Candidate]:

@@ -88,7 +88,7 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
     progress = Progress("compared methods", len(others), unit="methods")
     for name, candidates in others.items():
         try:
-            found[name] = choose_or_default(candidates(contest), known, settings.seed, regression=regression).estimator
+            found[name] = choose_or_default(candidates(contest), known, settings.seed).estimator
         except (ImportError, ValueError) as error:
             subject.notes.append(_left_out(name, error))
         progress.advance(1)
