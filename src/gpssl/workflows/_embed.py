@@ -144,7 +144,7 @@ def transform(
     (78, 10)
     """
     loaded = open_model(model)
-    target = loaded.card_.notes.get("target", "target") if has_heads(loaded) else None
+    target = loaded.card_.notes.get("target", "target") if isinstance(loaded, Marginalized) else None
     results = RESULTS if target is None else re.compile(f"{RESULTS.pattern}|{names_of_results(target).pattern}")
     out = as_path(out)
     written = check_outputs([model, table], [out], force=force)
@@ -207,11 +207,6 @@ def open_model(model: Any) -> Any:
             "This model has no card. Pass the model that embed or label returned, or one that gpssl.load has read from a file."
         )
     return model
-
-
-def has_heads(model: Any) -> bool:
-    """Tell models that predict from representations alone."""
-    return isinstance(model, Marginalized)
 
 
 def _draws(values: Array) -> Any:
