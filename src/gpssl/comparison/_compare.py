@@ -28,7 +28,7 @@ from ..evaluation._scores import (
     score_regression,
 )
 from ..workflows._choices import DECIDING, FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, SIGNIFICANT, Alike, Kind, Settings
-from ..workflows._subject import open_subject
+from ..workflows._subject import Roles, open_subject
 from ._rivals import COLUMNS, MEAN, PRIOR, RIVALS, Candidate, Contest, Grids, numbers_from
 from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed
 
@@ -130,7 +130,7 @@ def compare(
     check_number("n_splits", n_splits, Integral, at_least=2)
     check_number("max_rows", max_rows, Integral, at_least=20)
     settings = Settings(n_components, Alike(alike), "auto", n_draws, max_inducing, random_state)
-    subject = open_subject(table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore)
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore))
     labels = subject.target()
     numeric = labels.kind == "number"
     with subject.noting():

@@ -16,7 +16,7 @@ from ..data._writing import replacing
 from ..evaluation._held_out import check_labels
 from ..io._card import ModelCard, representation_of
 from ..workflows._embed import open_model
-from ..workflows._subject import Subject, as_path, check_outputs, open_subject
+from ..workflows._subject import Roles, Subject, as_path, check_outputs, open_subject
 from ._content import HoverColumn, NumberColoring, Points, ReportContent, SpectrumChart
 from ._judging import with_predictions
 from ._page import render
@@ -86,13 +86,8 @@ def make_report(
     asked = target or notes.get("target")
     is_of_model = asked == notes.get("target")
     _check_not_seen(loaded.card_, asked)
-    subject = open_subject(
-        table,
-        target=asked,
-        target_kind=notes.get("target_kind") if is_of_model else None,
-        group=group or (notes.get("group") if is_of_model else None),
-        columns=loaded.card_.columns or None,
-    )
+    roles = Roles(asked, notes.get("target_kind"), group or notes.get("group")) if is_of_model else Roles(asked, group=group)
+    subject = open_subject(table, roles, columns=loaded.card_.columns or None)
     if is_of_model and notes.get("table") not in (None, subject.name):
         subject.notes.append(f"The model was trained on {notes['table']}: the curves are of heads trained on the labels of {subject.name}.")
     with subject.noting():
@@ -118,19 +113,19 @@ def _content_of(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> Re
     places = _shown_places(subject.n_rows, seed)
     rows, cells = subject.views_at(places, lambda part: part.rows, lambda part: part.cells(typed=False))
     mean, std = ssl.mean_and_std(rows)
-    if subject.target_name is not None:
+    if subject.roles.target is not None:
         check_labels(subject.target(), subject.name, subject.notes)
     content = ReportContent(
         title=f"{subject.name}: a representation of its rows",
         subtitle=subtitle(card, subject.n_rows),
         summary=[what_was_learned(ssl, subject)],
         points=_points(subject, places, mean, std, seed),
-        hover=_hover_columns(cells, subject.target_name),
+        hover=_hover_columns(cells, subject.roles.target),
         colorings=[NumberColoring("standard deviation", std.mean(axis=1), explanation=STD_OF_REPRESENTATION)],
         spectrum=SpectrumChart(ssl.eigenvalues_),
         facts=facts_about(ssl, card, subject),
     )
-    if subject.target_name is None:
+    if subject.roles.target is None:
         return content
     return with_predictions(content, loaded, subject, places, rows, rivals=rivals, seed=seed)
 

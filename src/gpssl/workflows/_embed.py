@@ -19,7 +19,7 @@ from ..io._card import representation_of
 from ..io._model_files import load
 from ._choices import MAX_INDUCING, Alike, Settings
 from ._label import PredictionColumns, names_of_results
-from ._subject import NewColumns, Subject, SubjectPart, as_path, check_outputs, model_path, open_subject
+from ._subject import NewColumns, Roles, Subject, SubjectPart, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
 
@@ -100,7 +100,7 @@ def embed(
     ['gpssl_1', 'gpssl_2', 'gpssl_1_std', 'gpssl_2_std']
     """
     settings = Settings(n_components, Alike(alike), temperature, max_inducing=max_inducing, seed=random_state)
-    subject = open_subject(table, keep=keep, ignore=ignore, results=RESULTS)
+    subject = open_subject(table, Roles(keep=keep, ignore=ignore), results=RESULTS)
     out, model_file = as_path(out), model_path(as_path(out), model_out)
     with subject.noting():
         written = check_outputs([subject.path], [out, model_file], force=force)
@@ -148,7 +148,7 @@ def transform(
     results = RESULTS if target is None else re.compile(f"{RESULTS.pattern}|{names_of_results(target).pattern}")
     out = as_path(out)
     written = check_outputs([model, table], [out], force=force)
-    subject = open_subject(table, columns=loaded.card_.columns or None, results=results)
+    subject = open_subject(table, Roles(), columns=loaded.card_.columns or None, results=results)
     representation = RepresentationColumns(representation_of(loaded))
     functions = representation.ssl.draw_functions(n_draws) if n_draws else None
     predict = None if target is None else PredictionColumns.of_model(loaded, target)

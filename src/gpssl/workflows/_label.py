@@ -23,7 +23,7 @@ from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
 from ..evaluation._held_out import Expectation, RiskLimit, check_labels, expect, what_cannot_be_promised
 from ._choices import MAX_INDUCING, Alike, ChoiceError, Settings
-from ._subject import NewColumns, SubjectPart, as_path, check_outputs, model_path, open_subject
+from ._subject import NewColumns, Roles, SubjectPart, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
 
@@ -121,9 +121,7 @@ def label(
     """
     _check_share("confidence", confidence)
     settings = Settings(n_components, Alike(alike), temperature, n_draws, max_inducing, random_state)
-    subject = open_subject(
-        table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, results=names_of_results(target)
-    )
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), results=names_of_results(target))
     out, model_file, limit = as_path(out), model_path(as_path(out), model_out), RiskLimit(max_risk, confidence)
     labels = subject.target()
     _check_risk(max_risk, labels.kind)

@@ -19,13 +19,13 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._runtime import RESIDUAL_TOLERANCE
 from ..data._errors import FileError
 from ..data._frames import ColumnFacts
-from ..data._labels import Target, TargetKind
+from ..data._labels import Target
 from ..data._table import FileTable, open_table
 from ..data._writing import write_table
 from ..estimator import GPSSL
 from ..kernels.tables import for_table
 from ._choices import Alike, Settings
-from ._subject import Subject, SubjectPart
+from ._subject import Roles, Subject, SubjectPart
 
 MOST_REASONS = 5
 
@@ -36,29 +36,20 @@ class TableSubject(Subject):
     kind = "table"
 
     def __init__(
-        self,
-        table: Any,
-        *,
-        target: str | None = None,
-        target_kind: TargetKind | None = None,
-        group: str | None = None,
-        keep: Sequence[str] = (),
-        ignore: Sequence[str] = (),
-        columns: Sequence[ColumnFacts] | None = None,
-        results: re.Pattern[str] | None = None,
+        self, table: Any, roles: Roles, columns: Sequence[ColumnFacts] | None = None, results: re.Pattern[str] | None = None
     ) -> None:
-        super().__init__(table, target, group)
-        asked = [*ignore, *([] if group is None else [group])]
+        super().__init__(table, roles)
+        asked = [*roles.ignore, *([] if roles.group is None else [roles.group])]
         self.table: FileTable = open_table(
             self._arrow_file(table) if self.path is None else self.path,
-            keep=keep,
+            keep=roles.keep,
             ignore=asked if results is None else [*asked, results],
-            target=target,
-            target_kind=target_kind,
+            target=roles.target,
+            target_kind=roles.target_kind,
             columns=columns,
             title=self.name if self.path is None else None,
         )
-        earlier = [] if results is None else [name for name in self.table.names if results.fullmatch(name) and name != target]
+        earlier = [] if results is None else [name for name in self.table.names if results.fullmatch(name) and name != roles.target]
         self.n_rows = self.table.n_rows
         self.notes = [*self.table.notes, *_left_out(self.table.dropped, [*asked, *earlier])]
         if earlier:
@@ -116,15 +107,15 @@ class TableSubject(Subject):
 
     def target(self) -> Target:
         """Return the column that was named when the table was opened."""
-        if self.target_name is None or self.table.target_kind is None:
+        if self.roles.target is None or self.table.target_kind is None:
             raise ValueError("Name the column to predict.")
-        return Target(self.target_name, self.table.target_kind, self.table.target())
+        return Target(self.roles.target, self.table.target_kind, self.table.target())
 
     def groups(self) -> NDArray[Any] | None:
         """Return the groups that were named; a row without a group is one of its own."""
-        if self.group is None:
+        if self.roles.group is None:
             return None
-        return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.group))])
+        return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.roles.group))])
 
 
 def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:

@@ -13,11 +13,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from ..data._errors import FileError, beginning
 from ..data._frames import ColumnFacts
-from ..data._labels import UNLABELED_WORDS, Target, TargetKind
+from ..data._labels import UNLABELED_WORDS, Target
 from ..data._writing import replacing
 from ..estimator import GPSSL
 from ._choices import Alike, Settings
-from ._subject import SPOTS, Array, NewColumnsOfPart, Subject, SubjectPart
+from ._subject import SPOTS, Array, NewColumnsOfPart, Roles, Subject, SubjectPart
 
 KEY = "gpssl"
 
@@ -27,18 +27,19 @@ class TissueSubject(Subject):
 
     kind = "tissue"
 
-    def __init__(self, tissue: Any, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None) -> None:
-        super().__init__(tissue, target, group)
+    def __init__(self, tissue: Any, roles: Roles) -> None:
+        if roles.keep or roles.ignore:
+            raise ValueError("Spots of tissue are compared by expression, place and color: columns to keep and to ignore are for tables.")
+        super().__init__(tissue, roles)
         self.adata = _own(tissue) if self.path is None else _read(self.path)
         self.index = self.adata.obs_names
         self.n_rows = int(self.adata.n_obs)
         self.notes = [f"{self.n_rows:,} spots, {self.adata.n_vars:,} genes"]
         self.facts: list[ColumnFacts] = []
         self.dropped: dict[str, str] = {}
-        self._target_kind = target_kind
         self._spatial_key = "spatial" if "spatial" in self.adata.obsm else None
         self._fitted: dict[Settings, GPSSL] = {}
-        for name in (target, group):
+        for name in (roles.target, roles.group):
             if name is not None and name not in self.adata.obs:
                 names = ", ".join(map(repr, self.adata.obs.columns))
                 raise FileError(f"{beginning(self.path or self.name)} has no column {name!r} in obs; it has {names}.")
@@ -88,20 +89,20 @@ class TissueSubject(Subject):
 
     def target(self) -> Target:
         """Return the column of `obs` to predict."""
-        if self.target_name is None:
+        if self.roles.target is None:
             raise ValueError("Name the column of obs to predict.")
-        column = self.adata.obs[self.target_name]
-        kind = self._target_kind or ("number" if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any() else "class")
+        column = self.adata.obs[self.roles.target]
+        kind = self.roles.target_kind or ("number" if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any() else "class")
         if kind == "number":
-            return Target(self.target_name, kind, column.to_numpy(dtype=np.float64))
+            return Target(self.roles.target, kind, column.to_numpy(dtype=np.float64))
         texts = column.astype(object).where(column.notna(), None)
         values = [None if value is None or str(value) in UNLABELED_WORDS else str(value) for value in texts]
-        return Target(self.target_name, kind, np.array(values, dtype=object))
+        return Target(self.roles.target, kind, np.array(values, dtype=object))
 
     def groups(self) -> NDArray[Any] | None:
         """Return the groups that were named, else blocks of neighboring spots: nearby spots leak label information."""
-        if self.group is not None:
-            return self.adata.obs[self.group].astype(str).to_numpy()
+        if self.roles.group is not None:
+            return self.adata.obs[self.roles.group].astype(str).to_numpy()
         if self._spatial_key is None:
             return None
         from ..spatial._composition import spatial_blocks
