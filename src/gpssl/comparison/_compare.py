@@ -29,7 +29,7 @@ from ..evaluation._scores import (
 )
 from ..workflows._choices import DECIDING, FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, SIGNIFICANT, Alike, Kind, Settings
 from ..workflows._subject import Roles, open_subject
-from ._rivals import COLUMNS, MEAN, PRIOR, RIVALS, Candidate, Contest, Grids, numbers_from
+from ._rivals import COLUMNS, MEAN, PRIOR, Candidate, Contest, Grids, numbers_from, run_rivals
 from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed
 
 Array = NDArray[np.float64]
@@ -37,8 +37,6 @@ Array = NDArray[np.float64]
 TEST_SHARE = 0.3
 FEW_SPLITS = 10
 """With fewer, hardly any difference can be significant: see `corrected_p_value`."""
-NEEDED = (COLUMNS, FULL)
-"""Without these there is no comparison; other methods that cannot be run are left out."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,7 @@ def compare(
         rows, labeled = rows_to_compare_on(subject, subject.labeled(), max_rows, random_state)
         splits = _splits(labeled, n_splits, random_state, numeric=numeric)
         contest = contest_on(rows, kernel, settings, subject.kind, regression=numeric)
-        records, left_out = _run(contest, labeled, splits)
+        records, left_out = run_rivals(contest, lambda method, models: _run(method, models, labeled, splits), needed=(COLUMNS, FULL))
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
     ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
@@ -182,25 +180,11 @@ class _Record(NamedTuple):
     settings: dict[str, int]
 
 
-def _run(contest: Contest, labeled: Labeled, splits: list[_Split]) -> tuple[dict[str, _Record], dict[str, str]]:
-    """Train and score all methods on all splits. Return also the reasons of those that cannot be fitted, or learn from these labels."""
-    records: dict[str, _Record] = {}
-    left_out: dict[str, str] = {}
-    progress = Progress("comparison", len(RIVALS) * len(splits), unit="fits")
-    for method, build in RIVALS.items():
-        try:
-            records[method] = _run_one(build(contest), labeled, splits, progress)
-        except (ImportError, ValueError) as error:
-            if method in NEEDED:
-                raise
-            left_out[method] = str(error)
-    progress.finish()
-    return records, left_out
-
-
-def _run_one(models: list[Candidate], labeled: Labeled, splits: list[_Split], progress: Progress) -> _Record:
+def _run(method: str, models: list[Candidate], labeled: Labeled, splits: list[_Split]) -> _Record:
+    """Train and score one method on all splits."""
     classes = np.unique(labeled.y)
     scores, chosen = [], Counter[str]()
+    progress = Progress(method, len(splits), unit="splits")
     for split in splits:
         training, test = labeled.take(split.training), labeled.take(split.test)
         model = choose_or_default(models, training, split.seed)
@@ -212,6 +196,7 @@ def _run_one(models: list[Candidate], labeled: Labeled, splits: list[_Split], pr
         else:
             scores.append(score_classification(test.y, probabilities_of(fitted, test.rows, classes), classes))
         progress.advance(1)
+    progress.finish()
     return _Record(scores, dict(chosen.most_common()))
 
 

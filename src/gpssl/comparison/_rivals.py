@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from .._runtime import N_DRAWS
+from .._runtime.progress import Progress
 from ..baselines._joint_embedding import SCARF, VICReg
 from ..baselines._kernel_methods import GPPrior, KernelPCA
 from ..baselines._simvae import SimVAE
@@ -262,6 +263,29 @@ The supervised GP, with the same kernel, is what heads on many draws from the pr
 
 RIVALS = {method: METHODS[method] for method in (COLUMNS, "kernel PCA", "VICReg", PRIOR, MEAN, FULL)}
 """The methods that `compare` and the report run on a person's table, in this order."""
+
+
+def run_rivals(
+    contest: Contest, run: Callable[[str, list[Candidate]], Any], *, without: Sequence[str] = (), needed: Sequence[str] = ()
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what `run` makes of each method's name and candidates, and the methods that cannot be run, with the reason.
+
+    Without those that are needed there is no comparison: their errors are raised.
+    """
+    methods = {name: build for name, build in RIVALS.items() if name not in without}
+    found: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    progress = Progress("compared methods", len(methods), unit="methods")
+    for name, build in methods.items():
+        try:
+            found[name] = run(name, build(contest))
+        except (ImportError, ValueError) as error:
+            if name in needed:
+                raise
+            left_out[name] = str(error)
+        progress.advance(1)
+    progress.finish()
+    return found, left_out
 
 
 def numbers_from(rows: Any) -> Any:

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._runtime import CONFIDENCE, N_DRAWS, percent
-from .._runtime.progress import Progress
 from ..data._labels import Target
 from ..downstream._marginal import Marginalized
 from ..estimator import GPSSL
@@ -81,22 +80,18 @@ def _hold_out(model: Any, labeled: Labeled, target: Target, seed: int, name: str
 def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, target: Target) -> dict[str, Any]:
     """Hold out labels from the compared methods too, each with the settings that suit them best; a note tells those that cannot be run."""
     from ..comparison._compare import contest_on
-    from ..comparison._rivals import RIVALS
+    from ..comparison._rivals import run_rivals
     from ..comparison._splits import choose_or_default, rows_to_compare_on
 
-    found = {}
     sampled, known = rows_to_compare_on(subject, labeled, MAX_ROWS, settings.seed)
     contest = contest_on(sampled, ssl.kernel_, settings, subject.kind, regression=target.kind == "number")
-    others = {name: candidates for name, candidates in RIVALS.items() if name != FULL}
-    progress = Progress("compared methods", len(others), unit="methods")
-    for name, candidates in others.items():
-        try:
-            chosen = choose_or_default(candidates(contest), known, settings.seed)
-            found[name] = _hold_out(chosen.estimator, labeled, target, settings.seed, name)
-        except (ImportError, ValueError) as error:
-            subject.notes.append(f"{name} was left out: {error}")
-        progress.advance(1)
-    progress.finish()
+
+    def run(name: str, candidates: list[Any]) -> Any:
+        chosen = choose_or_default(candidates, known, settings.seed)
+        return _hold_out(chosen.estimator, labeled, target, settings.seed, name)
+
+    found, left_out = run_rivals(contest, run, without=[FULL])
+    subject.notes.extend(f"{name} was left out: {reason}" for name, reason in left_out.items())
     return found
 
 
