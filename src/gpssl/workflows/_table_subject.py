@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime import RESIDUAL_TOLERANCE
-from ..data._errors import FileError
+from ..data._errors import FileError, listed
 from ..data._frames import ColumnFacts
 from ..data._labels import Target
 from ..data._table import FileTable, open_table
@@ -53,9 +53,7 @@ class TableSubject(Subject):
         self.n_rows = self.table.n_rows
         self.notes = [*self.table.notes, *_left_out(self.table.dropped, [*asked, *earlier])]
         if earlier:
-            self.notes.append(
-                f"Columns of an earlier run are not learned from, and replaced in the results: {', '.join(earlier[:MOST_REASONS])}."
-            )
+            self.notes.append(f"Columns of an earlier run are not learned from, and replaced in the results: {listed(earlier)}.")
         self.facts, self.dropped = self.table.facts, self.table.dropped
         self._frame = self.table.frame() if self.table.fits_in_memory else None
 

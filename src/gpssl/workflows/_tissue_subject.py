@@ -11,11 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from ..data._errors import FileError, beginning
+from ..data._errors import FileError, beginning, no_such_column
 from ..data._frames import ColumnFacts
 from ..data._labels import UNLABELED_WORDS, Target
 from ..data._writing import replacing
 from ..estimator import GPSSL
+from ..spatial._composition import spatial_blocks
+from ..spatial._embedding import embed, modalities, representation
 from ._choices import Alike, Settings
 from ._subject import SPOTS, Array, NewColumnsOfPart, Roles, Subject, SubjectPart
 
@@ -41,8 +43,7 @@ class TissueSubject(Subject):
         self._fitted: dict[Settings, GPSSL] = {}
         for name in (roles.target, roles.group):
             if name is not None and name not in self.adata.obs:
-                names = ", ".join(map(repr, self.adata.obs.columns))
-                raise FileError(f"{beginning(self.path or self.name)} has no column {name!r} in obs; it has {names}.")
+                raise no_such_column(name, list(map(str, self.adata.obs.columns)), self.path or self.name)
         if self._spatial_key is None:
             self.notes.append('There is no obsm["spatial"]: rows are compared by their expression alone.')
 
@@ -54,8 +55,6 @@ class TissueSubject(Subject):
         """Return the representation of `gpssl.spatial.embed`; each is learned once."""
         if settings in self._fitted:
             return self._fitted[settings]
-        from ..spatial._embedding import embed, representation
-
         if settings.alike is not Alike.COLUMNS:
             raise ValueError("Spots of tissue are compared by expression, place and color: alike='neighbors' is for tables.")
         embed(
@@ -72,8 +71,6 @@ class TissueSubject(Subject):
 
     def parts(self) -> Iterator[SubjectPart]:
         """Yield all spots at once, with the columns of `obs`."""
-        from ..spatial._embedding import modalities
-
         if KEY not in self.adata.uns:
             raise FileError(
                 f"{beginning(self.path or self.name)} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learned "
@@ -105,8 +102,6 @@ class TissueSubject(Subject):
             return self.adata.obs[self.roles.group].astype(str).to_numpy()
         if self._spatial_key is None:
             return None
-        from ..spatial._composition import spatial_blocks
-
         return np.asarray(spatial_blocks(self.adata, spatial_key=self._spatial_key))
 
     def coordinates(self) -> Array | None:
@@ -120,7 +115,8 @@ class TissueSubject(Subject):
             return
         new = new_columns(next(self.parts()), slice(0, self.n_rows))
         for name in new.columns:
-            self.adata.obs[name] = _storable(new[name])
+            # Files of AnnData have no texts of which some are missing, but categories.
+            self.adata.obs[name] = pd.Categorical(new[name]) if new[name].dtype == object else new[name].array
         with replacing(out, force=force) as beside:
             self.adata.write_h5ad(beside)
 
@@ -131,11 +127,6 @@ def _own(adata: Any) -> Any:
 
     fields = {name: dict(getattr(adata, name)) for name in ("uns", "obsm", "varm", "layers", "obsp", "varp")}
     return AnnData(adata.X, adata.obs.copy(), adata.var.copy(), raw=adata.raw, **fields)
-
-
-def _storable(column: Any) -> Any:
-    """Return the values without an index; texts of which some are missing as categories, which files of AnnData have."""
-    return pd.Categorical(column) if column.dtype == object else column.array
 
 
 def _read(path: Path) -> Any:
