@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,14 +104,12 @@ class ExampleFile(NamedTuple):
     n_labels: int
 
 
-def write_example(name: str, path: Path, *, n_labels: int | None = None, seed: int = 0, force: bool = False) -> ExampleFile:
+def write_example(name: str, path: str | PathLike[str], *, n_labels: int | None = None, seed: int = 0, force: bool = False) -> ExampleFile:
     """Write a table with a column "target", of which `n_labels` random cells are filled in and the others empty."""
     import pandas as pd
 
     from .data import write_table
-    from .data._writing import check_writable
 
-    check_writable(path, force=force)
     if name not in TABLES:
         raise ValueError(f"There is no data set {name!r}; there are {', '.join(TABLES)}.")
     table = TABLES[name]()
@@ -118,7 +117,7 @@ def write_example(name: str, path: Path, *, n_labels: int | None = None, seed: i
     frame = pd.DataFrame(table.X, columns=list(table.columns))
     frame["target"] = pd.Series(table.y).where(order < (len(table.y) if n_labels is None else n_labels))
     write_table(path, frame, force=force)
-    return ExampleFile(path, len(frame), len(table.columns), "target", int(frame["target"].notna().sum()))
+    return ExampleFile(Path(path), len(frame), len(table.columns), "target", int(frame["target"].notna().sum()))
 
 
 def _from_scikit_learn(name: str, bunch: Any) -> Table:

@@ -77,7 +77,7 @@ def test_label_fits_the_representation_once(tissue: Path, tmp_path: Path, monkey
 
 
 def test_sentences(tissue: Path, tmp_path: Path) -> None:
-    assert "has no column 'typ' in obs; it has 'cell_type'" in run("label", tissue, "-t", "typ", "-o", tmp_path / "out.csv").output
+    assert "has no column 'typ'; its columns are 'cell_type'" in run("label", tissue, "-t", "typ", "-o", tmp_path / "out.csv").output
     broken = tmp_path / "broken.h5ad"
     broken.write_bytes(b"nothing")
     assert "cannot be read as AnnData" in run("embed", broken, "-o", tmp_path / "out.csv").output

@@ -19,7 +19,7 @@ from gpssl.comparison._splits import choose_or_default, divide, rows_to_compare_
 from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._scores import Estimate, corrected_p_value, holm
 from gpssl.workflows._choices import FULL
-from gpssl.workflows._subject import Subject, open_subject
+from gpssl.workflows._subject import Roles, Subject, open_subject
 from gpssl.workflows._table_subject import TableSubject
 from people import two_groups, written
 
@@ -134,7 +134,7 @@ def test_a_single_group_cannot_be_divided() -> None:
 def test_settings_stay_where_labels_cannot_choose(seed: int) -> None:
     labeled = labeled_groups(["a"] * 20 + ["a", "b"] * 5, ["one"] * 20 + ["two"] * 10)  # held out, the second leaves one class
     models = [Candidate({"place": place}, LogisticRegression()) for place in range(2)]
-    assert choose_or_default(models, labeled, seed, regression=False) is models[0]
+    assert choose_or_default(models, labeled, seed) is models[0]
 
 
 def test_groups_that_leave_one_class_get_a_sentence(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_groups_that_leave_one_class_get_a_sentence(tmp_path: Path) -> None:
 
 
 def subject_of(n_rows: int, n_labels: int, path: Path) -> Subject:
-    return open_subject(written(two_groups(n_rows, n_labels), path), target="kind")
+    return open_subject(written(two_groups(n_rows, n_labels), path), Roles("kind"))
 
 
 def test_all_labels_are_used_where_all_rows_are(tmp_path: Path) -> None:

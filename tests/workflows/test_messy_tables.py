@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import gpssl
 from gpssl.cli import app
 from gpssl.data._frames import ColumnFacts
+from gpssl.workflows._subject import Roles
 from gpssl.workflows._table_subject import TableSubject
 from people import two_groups
 
@@ -206,7 +207,7 @@ def test_table_that_does_not_fit_in_memory_gives_the_same(tmp_path: Path, ending
     for name, memory, block in (("whole", 2**28, 2**20), ("parts", 1, 2048)):
         monkeypatch.setattr("gpssl.data._table.MEMORY_BYTES", memory)
         monkeypatch.setattr("gpssl.data._delimited.BLOCK_BYTES", (block, block))
-        pieces = list(TableSubject(table, target="kind").parts())
+        pieces = list(TableSubject(table, Roles("kind")).parts())
         assert (len(pieces) > 5) == (name == "parts")
         out = tmp_path / f"{name}.{ending}"
         result = CliRunner().invoke(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._runtime import N_DRAWS
-from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_SPLITS, Alike
+from .._runtime import N_DRAWS, percent
+from ..workflows._choices import DECIDING, FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, SIGNIFICANT, Alike
 from . import _options
 from ._console import progress_bars, show_json, show_notes, show_table, with_options
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ..comparison import Comparison
 
 SHOWN = {"class": ("accuracy", "ROC AUC", "AURC", "log loss", "ECE"), "number": ("RMSE", "NLL", "coverage")}
-TESTED = {"class": ("accuracy", "AURC", "log loss"), "number": ("RMSE", "NLL")}
+TESTED = {"class": (*DECIDING["class"], "log loss"), "number": DECIDING["number"]}
+"""Scores whose differences are shown with a p-value; those beyond the deciding ones are corrected each by itself."""
 MOST_SETTINGS = 3
 
 
@@ -77,9 +78,8 @@ def show_compared(result: Comparison, as_json: bool) -> None:
     typer.echo()
     differences = [[f"against {method}", *(_difference(row[name]) for name in tested)] for method, row in result.differences.items()]
     families = f"several methods, {tested[0]} and {tested[1]} together{f', {tested[2]} by itself' if len(tested) > 2 else ''}"
-    show_table(
-        f"GPSSL-full minus the other; * is significant at 5 %, corrected for shared rows and for {families}", ["", *tested], differences
-    )
+    level = f"* is significant at {percent(SIGNIFICANT, 0)}, corrected for shared rows and for {families}"
+    show_table(f"{FULL} minus the other; {level}", ["", *tested], differences)
     for method, reason in result.left_out.items():
         typer.echo(f"Left out: {method}. {reason}")
     for method, counts in result.settings.items():
@@ -89,4 +89,4 @@ def show_compared(result: Comparison, as_json: bool) -> None:
 
 def _difference(difference: Any) -> str:
     p_value = "< 0.001" if difference.p_value < 0.001 else f"= {difference.p_value:.3f}"
-    return f"{difference.mean:+.3f} (p {p_value}){' *' if difference.p_value < 0.05 else '  '}"
+    return f"{difference.mean:+.3f} (p {p_value}){' *' if difference.p_value < SIGNIFICANT else '  '}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -47,8 +48,6 @@ def _range(column: ColumnFacts) -> str:
     if column.minimum is None or column.maximum is None:
         return ""
     if column.kind == "date":
-        from datetime import UTC, datetime
-
         return " to ".join(datetime.fromtimestamp(value, UTC).date().isoformat() for value in (column.minimum, column.maximum))
     return f"{column.minimum:.6g} to {column.maximum:.6g}"
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime import N_DRAWS, RESIDUAL_TOLERANCE
@@ -27,19 +27,16 @@ from ..evaluation._scores import (
     score_classification,
     score_regression,
 )
-from ..workflows._choices import FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, Alike, Kind, Settings
-from ..workflows._subject import open_subject
-from ._rivals import COLUMNS, MEAN, PRIOR, RIVALS, Candidate, Contest, Grids, numbers_from
+from ..workflows._choices import DECIDING, FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, SIGNIFICANT, Alike, Kind, Settings
+from ..workflows._subject import Roles, open_subject
+from ._rivals import COLUMNS, MEAN, PRIOR, Candidate, Contest, Grids, numbers_from, run_rivals
 from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed
 
 Array = NDArray[np.float64]
 
 TEST_SHARE = 0.3
-SIGNIFICANT = 0.05
 FEW_SPLITS = 10
 """With fewer, hardly any difference can be significant: see `corrected_p_value`."""
-NEEDED = (COLUMNS, FULL)
-"""Without these there is no comparison; other methods that cannot be run are left out."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ def compare(
     check_number("n_splits", n_splits, Integral, at_least=2)
     check_number("max_rows", max_rows, Integral, at_least=20)
     settings = Settings(n_components, Alike(alike), "auto", n_draws, max_inducing, random_state)
-    subject = open_subject(table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore)
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore))
     labels = subject.target()
     numeric = labels.kind == "number"
     with subject.noting():
@@ -139,12 +136,12 @@ def compare(
         kernel = subject.kernel(settings)
         rows, labeled = rows_to_compare_on(subject, subject.labeled(), max_rows, random_state)
         splits = _splits(labeled, n_splits, random_state, numeric=numeric)
-        candidates, left_out = _candidates(contest_on(rows, kernel, settings, subject.kind, regression=numeric))
-        records = _run(candidates, labeled, splits, left_out, numeric=numeric)
+        contest = contest_on(rows, kernel, settings, subject.kind, regression=numeric)
+        records, left_out = run_rivals(contest, lambda method, models: _run(method, models, labeled, splits), needed=(COLUMNS, FULL))
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
     ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
-    deciding = ("RMSE", "NLL") if numeric else ("accuracy", "AURC")
+    deciding = DECIDING[labels.kind]
     differences = differences_from(scores, ratio, deciding)
     if n_splits < FEW_SPLITS:
         subject.notes.append(f"{n_splits} splits decide little: with fewer than {FEW_SPLITS}, hardly any difference is significant.")
@@ -178,56 +175,28 @@ def contest_on(rows: Any, kernel: Kernel, settings: Settings, kind: Kind, *, reg
     )
 
 
-def _candidates(contest: Contest) -> tuple[dict[str, list[Candidate]], dict[str, str]]:
-    """Return the candidates of each method, and the methods that could not be fitted with the reason."""
-    found: dict[str, list[Candidate]] = {}
-    left_out: dict[str, str] = {}
-    for method, build in Progress("representations", len(RIVALS), unit="methods").each(RIVALS.items()):
-        try:
-            found[method] = build(contest)
-        except (ImportError, ValueError) as error:
-            if method in NEEDED:
-                raise
-            left_out[method] = str(error)
-    return found, left_out
-
-
 class _Record(NamedTuple):
     scores: list[dict[str, float]]
     settings: dict[str, int]
 
 
-def _run(
-    candidates: Mapping[str, list[Candidate]], labeled: Labeled, splits: list[_Split], left_out: dict[str, str], *, numeric: bool
-) -> dict[str, _Record]:
-    """Train and score all methods on all splits. Those that cannot learn from these labels are added to `left_out`, with the reason."""
-    records: dict[str, _Record] = {}
-    progress = Progress("comparison", len(candidates) * len(splits), unit="fits")
-    for method, models in candidates.items():
-        try:
-            records[method] = _run_one(models, labeled, splits, progress, numeric=numeric)
-        except ValueError as error:
-            if method in NEEDED:
-                raise
-            left_out[method] = str(error)
-    progress.finish()
-    return records
-
-
-def _run_one(models: list[Candidate], labeled: Labeled, splits: list[_Split], progress: Progress, *, numeric: bool) -> _Record:
+def _run(method: str, models: list[Candidate], labeled: Labeled, splits: list[_Split]) -> _Record:
+    """Train and score one method on all splits."""
     classes = np.unique(labeled.y)
     scores, chosen = [], Counter[str]()
+    progress = Progress(method, len(splits), unit="splits")
     for split in splits:
         training, test = labeled.take(split.training), labeled.take(split.test)
-        model = choose_or_default(models, training, split.seed, regression=numeric)
+        model = choose_or_default(models, training, split.seed)
         if len(models) > 1:
             chosen[", ".join(f"{name}={value}" for name, value in model.settings.items())] += 1
         fitted = clone(model.estimator).fit(training.rows, training.y)
-        if numeric:
+        if is_regressor(fitted):
             scores.append(score_regression(test.y, fitted, test.rows))
         else:
             scores.append(score_classification(test.y, probabilities_of(fitted, test.rows, classes), classes))
         progress.advance(1)
+    progress.finish()
     return _Record(scores, dict(chosen.most_common()))
 
 

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from .._runtime import N_DRAWS
+from .._runtime.progress import Progress
 from ..baselines._joint_embedding import SCARF, VICReg
 from ..baselines._kernel_methods import GPPrior, KernelPCA
 from ..baselines._simvae import SimVAE
@@ -113,15 +114,14 @@ class Contest:
         """
         found = []
         for settings, kernel in self.kernels:
-            base = GPSSL(
-                self.n_components,
-                kernel=kernel,
-                residual_tolerance=self.residual_tolerance,
-                max_inducing=self.max_inducing,
-                random_state=self.seed,
-            ).partial_fit(self.rows)
+            base = self.of_functions(GPSSL, kernel).partial_fit(self.rows)
             found += [({**settings, "temperature": value}, base.refit(temperature=value)) for value in self.grids.temperatures]
         return found
+
+    def of_functions(self, method: Any, kernel: Kernel) -> Any:
+        """Return an estimator whose representation is made of random functions with this kernel, not yet fitted."""
+        tolerance, max_inducing = self.residual_tolerance, self.max_inducing
+        return method(self.n_components, kernel=kernel, residual_tolerance=tolerance, max_inducing=max_inducing, random_state=self.seed)
 
     @cached_property
     def fitted_encoder(self) -> Any:
@@ -229,17 +229,8 @@ def _gpssl_full(contest: Contest) -> list[Candidate]:
 
 
 def _gp_prior(contest: Contest) -> list[Candidate]:
-    found = []
-    for settings, kernel in contest.kernels:
-        prior = GPPrior(
-            contest.n_components,
-            kernel=kernel,
-            residual_tolerance=contest.residual_tolerance,
-            max_inducing=contest.max_inducing,
-            random_state=contest.seed,
-        ).fit(contest.rows)
-        found.append(contest.candidate(settings, prior, n_draws=contest.grids.n_draws))
-    return found
+    priors = [(settings, contest.of_functions(GPPrior, kernel).fit(contest.rows)) for settings, kernel in contest.kernels]
+    return [contest.candidate(settings, prior, n_draws=contest.grids.n_draws) for settings, prior in priors]
 
 
 def _supervised(contest: Contest) -> list[Candidate]:
@@ -272,6 +263,26 @@ The supervised GP, with the same kernel, is what heads on many draws from the pr
 
 RIVALS = {method: METHODS[method] for method in (COLUMNS, "kernel PCA", "VICReg", PRIOR, MEAN, FULL)}
 """The methods that `compare` and the report run on a person's table, in this order."""
+
+
+def run_rivals(
+    contest: Contest, run: Callable[[str, list[Candidate]], Any], *, without: Sequence[str] = (), needed: Sequence[str] = ()
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what `run` makes of each method's name and candidates, and the methods that cannot be run, with the reason.
+
+    Without those that are needed there is no comparison: their errors are raised.
+    """
+    methods = {name: build for name, build in RIVALS.items() if name not in without}
+    found: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    for name, build in Progress("compared methods", len(methods), unit="methods").each(methods.items()):
+        try:
+            found[name] = run(name, build(contest))
+        except (ImportError, ValueError) as error:
+            if name in needed:
+                raise
+            left_out[name] = str(error)
+    return found, left_out
 
 
 def numbers_from(rows: Any) -> Any:

@@ -108,10 +108,11 @@ def choose(candidates: Sequence[Candidate], training: Labeled, held_out: Labeled
     return [max(choices, key=lambda choice: criterion(choice.validation)) for criterion in criteria]
 
 
-def choose_or_default(candidates: Sequence[Candidate], labeled: Labeled, seed: int, *, regression: bool) -> Candidate:
+def choose_or_default(candidates: Sequence[Candidate], labeled: Labeled, seed: int) -> Candidate:
     """Return the candidate that is best on a fifth of these labels; the first where too few are left to train on or to choose by."""
     if len(candidates) == 1 or len(labeled.y) < FEWEST_TO_CHOOSE_BY:
         return candidates[0]
+    regression = is_regressor(candidates[0].estimator)
     rng = np.random.default_rng([seed, 1])
     training, held_out = divide(labeled.y, labeled.groups, HELD_OUT_SHARE, rng.permutation, stratify=not regression)
     if len(held_out) == 0 or not can_train(labeled.y[training], regression=regression):

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._runtime import CONFIDENCE, N_DRAWS, percent
-from .._runtime.progress import Progress
 from ..data._labels import Target
+from ..downstream._marginal import Marginalized
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve, root_mean_squared_error
 from ..evaluation._held_out import (
@@ -21,7 +21,6 @@ from ..evaluation._held_out import (
     HeldOutNumbers,
     Labeled,
     certain_threshold,
-    check_labels,
     hold_out_classes,
     hold_out_numbers,
     number_curve,
@@ -30,11 +29,10 @@ from ..evaluation._held_out import (
 from ..evaluation._selective import risk_coverage_curve
 from ..io._card import representation_of
 from ..workflows._choices import FULL, MAX_ROWS, Settings
-from ..workflows._embed import has_heads
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
-from ._content import Chart, NamedCurve, Predictions, RiskTable, Thresholds
-from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT
+from ._content import Chart, ClassColoring, NamedCurve, NumberColoring, Predictions, ReportContent, RiskTable, Thresholds
+from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT, what_is_predicted
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -44,71 +42,57 @@ N_TARGETS = 15
 LEVELS = np.linspace(0.05, 0.95, 19)
 
 
-class Judged(NamedTuple):
-    """What the page says of predictions."""
-
-    predictions: Predictions
-    controls: RiskTable
-    risk_coverage: Chart
-    reliability: Chart
-    error: float
-    """Error rate, or root mean squared error, at held-out labels."""
-
-
-def judge(loaded: Any, subject: Subject, target: Target, places: Places, rows: Any, *, rivals: bool, seed: int) -> Judged:
-    """Judge predictions for the rows at these places, by the loaded model, or by heads on its representation for another target."""
-    check_labels(target, subject.name, subject.notes)
-    ssl, labeled = representation_of(loaded), subject.labeled()
-    n_draws = loaded.n_draws if has_heads(loaded) else None
+def with_predictions(
+    content: ReportContent, loaded: Any, subject: Subject, places: Places, rows: Any, *, rivals: bool, seed: int
+) -> ReportContent:
+    """Add predictions for the rows at these places, by the loaded model, or by heads on its representation for another target."""
+    ssl, target, labeled = representation_of(loaded), subject.target(), subject.labeled()
+    has_heads = isinstance(loaded, Marginalized)
+    n_draws = loaded.n_draws if has_heads else None
     settings = Settings(n_components=len(ssl.posterior_.weights.mean), n_draws=n_draws or N_DRAWS, seed=seed)
-    predicts_it = has_heads(loaded) and loaded.card_.notes.get("target") == target.name
+    predicts_it = has_heads and loaded.card_.notes.get("target") == target.name
     model = clone(loaded).set_params(representation=FrozenEstimator(ssl)) if predicts_it else new_model(ssl, target, settings)
     fitted = loaded if predicts_it else clone(model).fit(labeled.rows, labeled.y)
-    models = {FULL: model, **(_rivals(ssl, subject, labeled, settings, target) if rivals else {})}
-    shown = _Shown(rows, places, labeled.places, target)
-    held_out = _hold_out(models, subject, labeled, target, seed)
-    full = held_out[FULL]
-    if target.kind == "class":
-        return Judged(_classes(fitted, shown, full), _class_risks(full), *_class_charts(held_out), float(full.is_wrong.mean()))
-    error = root_mean_squared_error(full.y, full.mean)
-    return Judged(_numbers(fitted, shown, full), _number_risks(full), *_number_charts(held_out), error)
+    held_out = {FULL: _hold_out(model, labeled, target, seed, FULL)}
+    if rivals:
+        held_out |= _rivals(ssl, subject, labeled, settings, target)
+    full, shown, is_class = held_out[FULL], _Shown(rows, places, labeled.places, target), target.kind == "class"
+    error = float(full.is_wrong.mean()) if is_class else root_mean_squared_error(full.y, full.mean)
+    risk_coverage, reliability = _class_charts(held_out) if is_class else _number_charts(held_out)
+    return replace(
+        content,
+        title=f"{subject.name}: predicting {target.name}",
+        summary=[*content.summary, what_is_predicted(target, error)],
+        colorings=[_labels_coloring(target, places), *content.colorings],
+        predictions=_classes(fitted, shown, full) if is_class else _numbers(fitted, shown, full),
+        controls=_class_risks(full) if is_class else _number_risks(full),
+        risk_coverage=risk_coverage,
+        reliability=reliability,
+    )
+
+
+def _hold_out(model: Any, labeled: Labeled, target: Target, seed: int, name: str) -> Any:
+    """Return what models predict for labels that they have not seen."""
+    hold_out: Any = hold_out_classes if target.kind == "class" else hold_out_numbers
+    return hold_out(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, task=name)
 
 
 def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, target: Target) -> dict[str, Any]:
-    """Return the compared methods, each with the settings that suit the labels best; a note tells those that cannot be run."""
+    """Hold out labels from the compared methods too, each with the settings that suit them best; a note tells those that cannot be run."""
     from ..comparison._compare import contest_on
-    from ..comparison._rivals import RIVALS
+    from ..comparison._rivals import run_rivals
     from ..comparison._splits import choose_or_default, rows_to_compare_on
 
-    found = {}
-    regression = target.kind == "number"
     sampled, known = rows_to_compare_on(subject, labeled, MAX_ROWS, settings.seed)
-    contest = contest_on(sampled, ssl.kernel_, settings, subject.kind, regression=regression)
-    others = {name: candidates for name, candidates in RIVALS.items() if name != FULL}
-    for name, candidates in Progress("compared methods", len(others), unit="methods").each(others.items()):
-        try:
-            found[name] = choose_or_default(candidates(contest), known, settings.seed, regression=regression).estimator
-        except (ImportError, ValueError) as error:
-            subject.notes.append(_left_out(name, error))
+    contest = contest_on(sampled, ssl.kernel_, settings, subject.kind, regression=target.kind == "number")
+
+    def run(name: str, candidates: list[Any]) -> Any:
+        chosen = choose_or_default(candidates, known, settings.seed)
+        return _hold_out(chosen.estimator, labeled, target, settings.seed, name)
+
+    found, left_out = run_rivals(contest, run, without=[FULL])
+    subject.notes.extend(f"{name} was left out: {reason}" for name, reason in left_out.items())
     return found
-
-
-def _hold_out(models: Mapping[str, Any], subject: Subject, labeled: Labeled, target: Target, seed: int) -> dict[str, Any]:
-    """Return what each model predicts for labels that it has not seen; a note tells rivals that cannot learn from them."""
-    hold_out: Any = hold_out_classes if target.kind == "class" else hold_out_numbers
-    found = {}
-    for name, model in models.items():
-        try:
-            found[name] = hold_out(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, task=name)
-        except ValueError as error:
-            if name == FULL:
-                raise
-            subject.notes.append(_left_out(name, error))
-    return found
-
-
-def _left_out(name: str, error: Exception) -> str:
-    return f"{name} was left out: {error}"
 
 
 class _Shown(NamedTuple):
@@ -223,3 +207,14 @@ def _promise(name: str, thresholds: Array, certainty: Array, losses: Array, expl
     risk = np.array([losses[rows].mean() if rows.any() else np.nan for rows in kept])
     from_here = np.where(np.isfinite(thresholds), np.nextafter(thresholds, np.inf), thresholds)
     return Thresholds(name, from_here, coverage, risk, explanation)
+
+
+def _labels_coloring(target: Target, places: Places) -> ClassColoring | NumberColoring:
+    """Return a coloring by the labels that were given."""
+    name = f"{target.name}, as given"
+    if target.kind == "number":
+        return NumberColoring(name, target.values[places].astype(np.float64))
+    levels, codes = np.unique(target.labels, return_inverse=True)
+    all_codes = np.full(len(target.values), -1)
+    all_codes[target.is_known] = codes
+    return ClassColoring(name, all_codes[places], [str(level) for level in levels])

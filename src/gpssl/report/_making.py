@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
-from ..data._labels import Target
 from ..data._writing import replacing
+from ..evaluation._held_out import check_labels
 from ..io._card import ModelCard, representation_of
 from ..workflows._embed import open_model
-from ..workflows._subject import Subject, as_path, check_outputs, concatenate, open_subject
-from ._content import ClassColoring, HoverColumn, NumberColoring, Points, ReportContent, SpectrumChart
-from ._judging import judge
+from ..workflows._subject import Roles, Subject, as_path, check_outputs, open_subject
+from ._content import HoverColumn, NumberColoring, Points, ReportContent, SpectrumChart
+from ._judging import with_predictions
 from ._page import render
-from ._words import STD_OF_REPRESENTATION, facts_about, subtitle, what_is_predicted, what_was_learned
+from ._words import STD_OF_REPRESENTATION, facts_about, subtitle, what_was_learned
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -86,13 +86,8 @@ def make_report(
     asked = target or notes.get("target")
     is_of_model = asked == notes.get("target")
     _check_not_seen(loaded.card_, asked)
-    subject = open_subject(
-        table,
-        target=asked,
-        target_kind=notes.get("target_kind") if is_of_model else None,
-        group=group or (notes.get("group") if is_of_model else None),
-        columns=loaded.card_.columns or None,
-    )
+    roles = Roles(asked, notes.get("target_kind"), group or notes.get("group")) if is_of_model else Roles(asked, group=group)
+    subject = open_subject(table, roles, columns=loaded.card_.columns or None)
     if is_of_model and notes.get("table") not in (None, subject.name):
         subject.notes.append(f"The model was trained on {notes['table']}: the curves are of heads trained on the labels of {subject.name}.")
     with subject.noting():
@@ -116,26 +111,23 @@ def _content_of(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> Re
     """Return all that the page shows."""
     ssl, card = representation_of(loaded), loaded.card_
     places = _shown_places(subject.n_rows, seed)
-    rows, cells = _shown_rows(subject, places)
+    rows, cells = subject.views_at(places, lambda part: part.rows, lambda part: part.cells(typed=False))
     mean, std = ssl.mean_and_std(rows)
-    target = None if subject.target_name is None else subject.target()
-    judged = None if target is None else judge(loaded, subject, target, places, rows, rivals=rivals, seed=seed)
-    predicted = [] if target is None or judged is None else [what_is_predicted(target, judged.error)]
-    spread = NumberColoring("standard deviation", std.mean(axis=1), explanation=STD_OF_REPRESENTATION)
-    return ReportContent(
-        title=f"{subject.name}: {'a representation of its rows' if target is None else f'predicting {target.name}'}",
+    if subject.roles.target is not None:
+        check_labels(subject.target(), subject.name, subject.notes)
+    content = ReportContent(
+        title=f"{subject.name}: a representation of its rows",
         subtitle=subtitle(card, subject.n_rows),
-        summary=[what_was_learned(ssl, subject), *predicted],
+        summary=[what_was_learned(ssl, subject)],
         points=_points(subject, places, mean, std, seed),
-        hover=_hover_columns(cells, target),
-        colorings=[*([] if target is None else [_labels_coloring(target, places)]), spread],
-        predictions=judged and judged.predictions,
-        controls=judged and judged.controls,
-        risk_coverage=judged and judged.risk_coverage,
-        reliability=judged and judged.reliability,
+        hover=_hover_columns(cells, subject.roles.target),
+        colorings=[NumberColoring("standard deviation", std.mean(axis=1), explanation=STD_OF_REPRESENTATION)],
         spectrum=SpectrumChart(ssl.eigenvalues_),
         facts=facts_about(ssl, card, subject),
     )
+    if subject.roles.target is None:
+        return content
+    return with_predictions(content, loaded, subject, places, rows, rivals=rivals, seed=seed)
 
 
 def _shown_places(n_rows: int, seed: int) -> Places:
@@ -143,15 +135,6 @@ def _shown_places(n_rows: int, seed: int) -> Places:
     if n_rows <= MAX_POINTS:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).choice(n_rows, MAX_POINTS, replace=False))
-
-
-def _shown_rows(subject: Subject, places: Places) -> tuple[Any, Any]:
-    """Return the rows at these places as the model takes them, and as the person had them."""
-    chosen = np.zeros(subject.n_rows, dtype=bool)
-    chosen[places] = True
-    parts = [(part.rows[chosen[where]], part.cells(typed=False)[chosen[where]]) for part, where in subject.numbered_parts()]
-    rows, cells = zip(*parts, strict=True)
-    return concatenate(list(rows)), concatenate(list(cells))
 
 
 def _points(subject: Subject, places: Places, mean: Array, std: Array, seed: int) -> Points:
@@ -195,10 +178,10 @@ def _among_neighbors(mean: Array, known: Array, arranged: Array) -> Array:
     return np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), arranged[places])
 
 
-def _hover_columns(cells: Any, target: Target | None) -> list[HoverColumn]:
+def _hover_columns(cells: Any, target: str | None) -> list[HoverColumn]:
     """Return the person's columns, the one to predict first."""
     limit = FEW_HOVER_COLUMNS if len(cells) > MANY_POINTS else HOVER_COLUMNS
-    first = [target.name] if target is not None and target.name in cells.columns else []
+    first = [target] if target in cells.columns else []
     names = [*first, *(name for name in cells.columns if name not in first)][:limit]
     return [HoverColumn(str(name), _as_texts(cells[name])) for name in names]
 
@@ -207,14 +190,3 @@ def _as_texts(column: Any) -> list[str]:
     """Return cells as texts for people: short numbers, and nothing for missing cells."""
     values = zip(column.tolist(), column.isna(), strict=True)
     return ["" if missing else f"{value:.6g}" if isinstance(value, float) else str(value) for value, missing in values]
-
-
-def _labels_coloring(target: Target, places: Places) -> ClassColoring | NumberColoring:
-    """Return a coloring by the labels that were given."""
-    name = f"{target.name}, as given"
-    if target.kind == "number":
-        return NumberColoring(name, target.values[places].astype(np.float64))
-    levels, codes = np.unique(target.labels, return_inverse=True)
-    all_codes = np.full(len(target.values), -1)
-    all_codes[target.is_known] = codes
-    return ClassColoring(name, all_codes[places], [str(level) for level in levels])

@@ -14,6 +14,10 @@ N_COMPONENTS: dict[Kind, int] = {"table": 5, "tissue": N_COMPONENTS_OF_TISSUE}
 """Dimensions of the representation."""
 FULL = "GPSSL-full"
 """What comparisons call the method of `label`: heads on draws of the representation."""
+DECIDING = {"class": ("accuracy", "AURC"), "number": ("RMSE", "NLL")}
+"""The scores that comparisons decide by, for classes and numbers: the second where the first shows no difference."""
+SIGNIFICANT = 0.05
+"""The level of the tests of comparisons."""
 MAX_INDUCING = 512
 N_SPLITS = 20
 MAX_ROWS = 3000

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..downstream._marginal import Marginalized
@@ -18,7 +19,7 @@ from ..io._card import representation_of
 from ..io._model_files import load
 from ._choices import MAX_INDUCING, Alike, Settings
 from ._label import PredictionColumns, names_of_results
-from ._subject import NewColumns, Subject, SubjectPart, as_path, check_outputs, model_path, open_subject
+from ._subject import NewColumns, Roles, Subject, SubjectPart, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
 
@@ -99,7 +100,7 @@ def embed(
     ['gpssl_1', 'gpssl_2', 'gpssl_1_std', 'gpssl_2_std']
     """
     settings = Settings(n_components, Alike(alike), temperature, max_inducing=max_inducing, seed=random_state)
-    subject = open_subject(table, keep=keep, ignore=ignore, results=RESULTS)
+    subject = open_subject(table, Roles(keep=keep, ignore=ignore), results=RESULTS)
     out, model_file = as_path(out), model_path(as_path(out), model_out)
     with subject.noting():
         written = check_outputs([subject.path], [out, model_file], force=force)
@@ -143,11 +144,11 @@ def transform(
     (78, 10)
     """
     loaded = open_model(model)
-    target = loaded.card_.notes.get("target", "target") if has_heads(loaded) else None
+    target = loaded.card_.notes.get("target", "target") if isinstance(loaded, Marginalized) else None
     results = RESULTS if target is None else re.compile(f"{RESULTS.pattern}|{names_of_results(target).pattern}")
     out = as_path(out)
     written = check_outputs([model, table], [out], force=force)
-    subject = open_subject(table, columns=loaded.card_.columns or None, results=results)
+    subject = open_subject(table, Roles(), columns=loaded.card_.columns or None, results=results)
     representation = RepresentationColumns(representation_of(loaded))
     functions = representation.ssl.draw_functions(n_draws) if n_draws else None
     predict = None if target is None else PredictionColumns.of_model(loaded, target)
@@ -173,8 +174,6 @@ class RepresentationColumns:
 
     def __call__(self, rows: Any) -> Any:
         """Return gpssl_1, …, gpssl_J, and gpssl_1_std, …, gpssl_J_std. [n, 2 J]"""
-        import pandas as pd
-
         mean, std = self.ssl.mean_and_std(rows)
         self._total += float(std.sum())
         self._count += std.size
@@ -210,15 +209,8 @@ def open_model(model: Any) -> Any:
     return model
 
 
-def has_heads(model: Any) -> bool:
-    """Tell models that predict from representations alone."""
-    return isinstance(model, Marginalized)
-
-
 def _draws(values: Array) -> Any:
     """Return gpssl_1_draw_1, …: each draw is one function, the same at all rows. From [S, n, J] to [n, S J]"""
-    import pandas as pd
-
     n_draws, n_rows, n_components = values.shape
     names = [f"{PREFIX}_{j + 1}_draw_{s + 1}" for s in range(n_draws) for j in range(n_components)]
     return pd.DataFrame(values.swapaxes(0, 1).reshape(n_rows, -1), columns=names)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
@@ -21,7 +22,7 @@ from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
 from ..evaluation._held_out import Expectation, RiskLimit, check_labels, expect, what_cannot_be_promised
 from ._choices import MAX_INDUCING, Alike, ChoiceError, Settings
-from ._subject import NewColumns, SubjectPart, as_path, check_outputs, model_path, open_subject
+from ._subject import NewColumns, Roles, SubjectPart, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
 
@@ -119,9 +120,7 @@ def label(
     """
     _check_share("confidence", confidence)
     settings = Settings(n_components, Alike(alike), temperature, n_draws, max_inducing, random_state)
-    subject = open_subject(
-        table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, results=names_of_results(target)
-    )
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), results=names_of_results(target))
     out, model_file, limit = as_path(out), model_path(as_path(out), model_out), RiskLimit(max_risk, confidence)
     labels = subject.target()
     _check_risk(max_risk, labels.kind)
@@ -180,8 +179,6 @@ class PredictionColumns:
 
     def __call__(self, part: SubjectPart, is_open: NDArray[np.bool_]) -> Any:
         """Return a data frame, empty for rows that are not open because they have a label. Without a threshold, nothing abstains."""
-        import pandas as pd
-
         columns, certainty = self._predict(part.rows[is_open])
         kept = certainty > (-np.inf if self.threshold is None else self.threshold)
         if self.threshold is not None:
@@ -208,8 +205,6 @@ class PredictionColumns:
 
 def _spread(values: NDArray[Any], places: NDArray[np.bool_]) -> Any:
     """Return values at their places and nothing elsewhere, in a type that does not depend on how many there are. [n]"""
-    import pandas as pd
-
     is_float = values.dtype.kind == "f"
     out: NDArray[Any] = np.full(len(places), np.nan if is_float else None, dtype=float if is_float else object)
     out[places] = values

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -58,6 +59,27 @@ class SubjectPart:
         return self.rows if self.encode is None else rows_in_memory(self.encode())
 
 
+@dataclass(frozen=True)
+class Roles:
+    """What a person says of the columns."""
+
+    target: str | None = None
+    """The column to predict."""
+    target_kind: TargetKind | None = None
+    """None: its cells decide."""
+    group: str | None = None
+    """The column that says which rows belong together."""
+    keep: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for parameter, names in (("keep", self.keep), ("ignore", self.ignore)):
+            if isinstance(names, str):
+                raise ChoiceError(parameter, f"{names!r} is a text, not a list of names: write {parameter}=[{names!r}].")
+        if self.target_kind not in (None, *get_args(TargetKind)):
+            raise ChoiceError("target_kind", f"{self.target_kind!r} is neither {' nor '.join(map(repr, get_args(TargetKind)))}.")
+
+
 class Subject(ABC):
     """Rows of a file or of an object in memory."""
 
@@ -75,10 +97,11 @@ class Subject(ABC):
     kind: Kind
     dropped: Mapping[str, str]
     """Columns that the model does not look at, and why."""
-    group: str | None
-    """The column that says which rows belong together."""
-    target_name: str | None
-    """The column to predict."""
+
+    def __init__(self, given: Any, roles: Roles) -> None:
+        self.path = Path(given) if isinstance(given, str | PathLike) else None
+        self.name = f"the {self.kind}" if self.path is None else self.path.name
+        self.roles = roles
 
     @abstractmethod
     def kernel(self, settings: Settings) -> Kernel:
@@ -111,10 +134,15 @@ class Subject(ABC):
         return Labeled(places, self.rows_at(places), target.labels, None if groups is None else groups[places])
 
     def rows_at(self, places: NDArray[np.intp]) -> Any:
-        """Return some of the rows, in their order, in memory."""
+        """Return some of the rows, in their order, in memory, as models take them."""
+        return self.views_at(places, lambda part: part.rows)[0]
+
+    def views_at(self, places: NDArray[np.intp], *views: Callable[[SubjectPart], Any]) -> list[Any]:
+        """Return some of the rows as each of these functions shows them, after one pass over all rows."""
         chosen = np.zeros(self.n_rows, dtype=bool)
         chosen[places] = True
-        return concatenate([part.rows[chosen[where]] for part, where in self.numbered_parts()])
+        found = [[view(part)[chosen[where]] for view in views] for part, where in self.numbered_parts()]
+        return [concatenate(parts) for parts in zip(*found, strict=True)]
 
     def numbered_parts(self, task: str = "reading") -> Iterator[tuple[SubjectPart, slice]]:
         """Yield the parts, and the places of their rows."""
@@ -133,11 +161,10 @@ class Subject(ABC):
     def _frames(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool) -> Iterator[Any]:
         for part, where in self.numbered_parts("writing"):
             new = new_columns(part, where)
-            if only_new:
-                yield new
-                continue
-            cells = part.cells(typed=typed)
-            yield cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
+            if not only_new:
+                cells = part.cells(typed=typed)
+                new = cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
+            yield new
 
     @contextmanager
     def noting(self) -> Iterator[None]:
@@ -168,7 +195,7 @@ class Subject(ABC):
     @contextmanager
     def saving(self, model: Any, path: Path | None, *, force: bool, notes: Mapping[str, Any] | None = None) -> Iterator[None]:
         """Give the model its card, and save it where the block succeeds: results and model are both written, or neither is."""
-        own = {"kind": self.kind, "table": self.name, "rows": self.n_rows, "target": self.target_name, "group": self.group}
+        own = {"kind": self.kind, "table": self.name, "rows": self.n_rows, "target": self.roles.target, "group": self.roles.group}
         all_notes = {**{name: value for name, value in own.items() if value is not None}, **(notes or {})}
         if path is None:
             yield
@@ -207,44 +234,22 @@ class NewColumns:
 
 
 def open_subject(
-    table: Any,
-    *,
-    target: str | None = None,
-    target_kind: TargetKind | None = None,
-    group: str | None = None,
-    keep: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    columns: Sequence[ColumnFacts] | None = None,
-    results: re.Pattern[str] | None = None,
+    table: Any, roles: Roles, *, columns: Sequence[ColumnFacts] | None = None, results: re.Pattern[str] | None = None
 ) -> Subject:
     """Open a path, a pandas data frame or AnnData.
 
     `columns` are those of a model that will be used on the rows. Columns with names that match `results` are about to be written, and not
     learned from.
     """
-    for parameter, names in (("keep", keep), ("ignore", ignore)):
-        if isinstance(names, str):
-            raise ChoiceError(parameter, f"{names!r} is a text, not a list of names: write {parameter}=[{names!r}].")
-    if target_kind not in (None, *get_args(TargetKind)):
-        raise ChoiceError("target_kind", f"{target_kind!r} is neither {' nor '.join(map(repr, get_args(TargetKind)))}.")
-    if not is_tissue(table):
-        from ._table_subject import TableSubject
+    package = type(table).__module__.split(".")[0]
+    is_tissue = Path(table).suffix.lower() == SPOTS if isinstance(table, str | PathLike) else package == "anndata"
+    if is_tissue:
+        from ._tissue_subject import TissueSubject
 
-        return TableSubject(
-            table, target=target, target_kind=target_kind, group=group, keep=keep, ignore=ignore, columns=columns, results=results
-        )
-    from ._tissue_subject import TissueSubject
+        return TissueSubject(table, roles)
+    from ._table_subject import TableSubject
 
-    if keep or ignore:
-        raise ValueError("Spots of tissue are compared by expression, place and color: columns to keep and to ignore are for tables.")
-    return TissueSubject(table, target=target, target_kind=target_kind, group=group)
-
-
-def is_tissue(table: Any) -> bool:
-    """Tell AnnData, in memory or in a file, from other tables."""
-    if isinstance(table, str | PathLike):
-        return Path(table).suffix.lower() == SPOTS
-    return type(table).__module__.split(".")[0] == "anndata"
+    return TableSubject(table, roles, columns, results)
 
 
 def check_outputs(inputs: Sequence[Any], outputs: Sequence[Path | None], *, force: bool) -> list[Path]:
@@ -270,10 +275,6 @@ def model_path(out: Path | None, model_out: str | PathLike[str] | None) -> Path 
     return out.with_suffix(".gpssl") if model_out is None and out is not None else as_path(model_out)
 
 
-def concatenate(parts: list[Any]) -> Any:
+def concatenate(parts: Sequence[Any]) -> Any:
     """Concatenate data frames or arrays."""
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    import pandas as pd
-
-    return pd.concat(parts, ignore_index=True)
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else pd.concat(parts, ignore_index=True)

@@ -7,24 +7,25 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime import RESIDUAL_TOLERANCE
-from ..data._errors import FileError
+from ..data._errors import FileError, listed
 from ..data._frames import ColumnFacts
-from ..data._labels import Target, TargetKind
+from ..data._labels import Target
 from ..data._table import FileTable, open_table
 from ..data._writing import write_table
 from ..estimator import GPSSL
 from ..kernels.tables import for_table
 from ._choices import Alike, Settings
-from ._subject import Subject, SubjectPart
+from ._subject import Roles, Subject, SubjectPart
 
 MOST_REASONS = 5
 
@@ -35,47 +36,29 @@ class TableSubject(Subject):
     kind = "table"
 
     def __init__(
-        self,
-        table: Any,
-        *,
-        target: str | None = None,
-        target_kind: TargetKind | None = None,
-        group: str | None = None,
-        keep: Sequence[str] = (),
-        ignore: Sequence[str] = (),
-        columns: Sequence[ColumnFacts] | None = None,
-        results: re.Pattern[str] | None = None,
+        self, table: Any, roles: Roles, columns: Sequence[ColumnFacts] | None = None, results: re.Pattern[str] | None = None
     ) -> None:
-        self.path, file = self._file_of(table)
-        self.name = "the table" if self.path is None else self.path.name
-        asked = [*ignore, *([] if group is None else [group])]
+        super().__init__(table, roles)
+        asked = [*roles.ignore, *([] if roles.group is None else [roles.group])]
         self.table: FileTable = open_table(
-            file,
-            keep=keep,
+            self._arrow_file(table) if self.path is None else self.path,
+            keep=roles.keep,
             ignore=asked if results is None else [*asked, results],
-            target=target,
-            target_kind=target_kind,
+            target=roles.target,
+            target_kind=roles.target_kind,
             columns=columns,
             title=self.name if self.path is None else None,
         )
-        earlier = [] if results is None else [name for name in self.table.names if results.fullmatch(name) and name != target]
+        earlier = [] if results is None else [name for name in self.table.names if results.fullmatch(name) and name != roles.target]
         self.n_rows = self.table.n_rows
         self.notes = [*self.table.notes, *_left_out(self.table.dropped, [*asked, *earlier])]
         if earlier:
-            self.notes.append(
-                f"Columns of an earlier run are not learned from, and replaced in the results: {', '.join(earlier[:MOST_REASONS])}."
-            )
+            self.notes.append(f"Columns of an earlier run are not learned from, and replaced in the results: {listed(earlier)}.")
         self.facts, self.dropped = self.table.facts, self.table.dropped
-        self.target_name, self.group = target, group
         self._frame = self.table.frame() if self.table.fits_in_memory else None
 
-    def _file_of(self, table: Any) -> tuple[Path | None, Path]:
-        """Return the path that was given, and the file to read: a data frame is read as the Arrow file that it makes."""
-        if isinstance(table, str | PathLike):
-            return Path(table), Path(table)
-        import pandas as pd
-        import pyarrow as pa
-
+    def _arrow_file(self, table: Any) -> Path:
+        """Return the Arrow file that a data frame makes, from which it is read as other files are."""
         if not isinstance(table, pd.DataFrame):
             raise TypeError(f"A table is a path, a pandas data frame or AnnData, got {type(table).__name__}.")
         folder = tempfile.mkdtemp(prefix="gpssl-")
@@ -85,7 +68,7 @@ class TableSubject(Subject):
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise FileError(f"The table cannot be read: {'. '.join(map(str, error.args))}. Give each column values of one type.") from error
         self.index = table.index
-        return None, Path(folder) / "table.arrow"
+        return Path(folder) / "table.arrow"
 
     def kernel(self, settings: Settings) -> Kernel:
         """Return a kernel that suits the columns."""
@@ -118,21 +101,19 @@ class TableSubject(Subject):
             yield SubjectPart(len(part), part.rows, part.cells, part.encoded)
 
     def _cells(self, *, typed: bool) -> Any:
-        import pandas as pd
-
         return pd.concat([part.cells(typed=typed) for part in self.table.parts()], ignore_index=True)
 
     def target(self) -> Target:
         """Return the column that was named when the table was opened."""
-        if self.target_name is None or self.table.target_kind is None:
+        if self.roles.target is None or self.table.target_kind is None:
             raise ValueError("Name the column to predict.")
-        return Target(self.target_name, self.table.target_kind, self.table.target())
+        return Target(self.roles.target, self.table.target_kind, self.table.target())
 
     def groups(self) -> NDArray[Any] | None:
         """Return the groups that were named; a row without a group is one of its own."""
-        if self.group is None:
+        if self.roles.group is None:
             return None
-        return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.group))])
+        return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.roles.group))])
 
 
 def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from ..data._errors import FileError, beginning
+from ..data._errors import FileError, beginning, no_such_column
 from ..data._frames import ColumnFacts
-from ..data._labels import UNLABELED_WORDS, Target, TargetKind
+from ..data._labels import UNLABELED_WORDS, Target
 from ..data._writing import replacing
 from ..estimator import GPSSL
+from ..spatial._composition import spatial_blocks
+from ..spatial._embedding import embed, modalities, representation
 from ._choices import Alike, Settings
-from ._subject import SPOTS, Array, NewColumnsOfPart, Subject, SubjectPart
+from ._subject import SPOTS, Array, NewColumnsOfPart, Roles, Subject, SubjectPart
 
 KEY = "gpssl"
 
@@ -27,22 +29,21 @@ class TissueSubject(Subject):
 
     kind = "tissue"
 
-    def __init__(self, tissue: Any, *, target: str | None = None, target_kind: TargetKind | None = None, group: str | None = None) -> None:
-        self.path = Path(tissue) if isinstance(tissue, str | PathLike) else None
-        self.name = "the tissue" if self.path is None else self.path.name
+    def __init__(self, tissue: Any, roles: Roles) -> None:
+        if roles.keep or roles.ignore:
+            raise ValueError("Spots of tissue are compared by expression, place and color: columns to keep and to ignore are for tables.")
+        super().__init__(tissue, roles)
         self.adata = _own(tissue) if self.path is None else _read(self.path)
         self.index = self.adata.obs_names
         self.n_rows = int(self.adata.n_obs)
         self.notes = [f"{self.n_rows:,} spots, {self.adata.n_vars:,} genes"]
         self.facts: list[ColumnFacts] = []
         self.dropped: dict[str, str] = {}
-        self.target_name, self.group, self._target_kind = target, group, target_kind
         self._spatial_key = "spatial" if "spatial" in self.adata.obsm else None
         self._fitted: dict[Settings, GPSSL] = {}
-        for name in (target, group):
+        for name in (roles.target, roles.group):
             if name is not None and name not in self.adata.obs:
-                names = ", ".join(map(repr, self.adata.obs.columns))
-                raise FileError(f"{beginning(self.path or self.name)} has no column {name!r} in obs; it has {names}.")
+                raise no_such_column(name, list(map(str, self.adata.obs.columns)), self.path or self.name)
         if self._spatial_key is None:
             self.notes.append('There is no obsm["spatial"]: rows are compared by their expression alone.')
 
@@ -54,8 +55,6 @@ class TissueSubject(Subject):
         """Return the representation of `gpssl.spatial.embed`; each is learned once."""
         if settings in self._fitted:
             return self._fitted[settings]
-        from ..spatial._embedding import embed, representation
-
         if settings.alike is not Alike.COLUMNS:
             raise ValueError("Spots of tissue are compared by expression, place and color: alike='neighbors' is for tables.")
         embed(
@@ -72,8 +71,6 @@ class TissueSubject(Subject):
 
     def parts(self) -> Iterator[SubjectPart]:
         """Yield all spots at once, with the columns of `obs`."""
-        from ..spatial._embedding import modalities
-
         if KEY not in self.adata.uns:
             raise FileError(
                 f"{beginning(self.path or self.name)} has no uns[{KEY!r}]: a model of tissue belongs to the slices that it was learned "
@@ -89,24 +86,22 @@ class TissueSubject(Subject):
 
     def target(self) -> Target:
         """Return the column of `obs` to predict."""
-        if self.target_name is None:
+        if self.roles.target is None:
             raise ValueError("Name the column of obs to predict.")
-        column = self.adata.obs[self.target_name]
-        kind = self._target_kind or ("number" if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any() else "class")
+        column = self.adata.obs[self.roles.target]
+        kind = self.roles.target_kind or ("number" if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any() else "class")
         if kind == "number":
-            return Target(self.target_name, kind, column.to_numpy(dtype=np.float64))
+            return Target(self.roles.target, kind, column.to_numpy(dtype=np.float64))
         texts = column.astype(object).where(column.notna(), None)
         values = [None if value is None or str(value) in UNLABELED_WORDS else str(value) for value in texts]
-        return Target(self.target_name, kind, np.array(values, dtype=object))
+        return Target(self.roles.target, kind, np.array(values, dtype=object))
 
     def groups(self) -> NDArray[Any] | None:
         """Return the groups that were named, else blocks of neighboring spots: nearby spots leak label information."""
-        if self.group is not None:
-            return self.adata.obs[self.group].astype(str).to_numpy()
+        if self.roles.group is not None:
+            return self.adata.obs[self.roles.group].astype(str).to_numpy()
         if self._spatial_key is None:
             return None
-        from ..spatial._composition import spatial_blocks
-
         return np.asarray(spatial_blocks(self.adata, spatial_key=self._spatial_key))
 
     def coordinates(self) -> Array | None:
@@ -120,7 +115,8 @@ class TissueSubject(Subject):
             return
         new = new_columns(next(self.parts()), slice(0, self.n_rows))
         for name in new.columns:
-            self.adata.obs[name] = _storable(new[name])
+            # Files of AnnData have no texts of which some are missing, but categories.
+            self.adata.obs[name] = pd.Categorical(new[name]) if new[name].dtype == object else new[name].array
         with replacing(out, force=force) as beside:
             self.adata.write_h5ad(beside)
 
@@ -131,13 +127,6 @@ def _own(adata: Any) -> Any:
 
     fields = {name: dict(getattr(adata, name)) for name in ("uns", "obsm", "varm", "layers", "obsp", "varp")}
     return AnnData(adata.X, adata.obs.copy(), adata.var.copy(), raw=adata.raw, **fields)
-
-
-def _storable(column: Any) -> Any:
-    """Return the values without an index; texts of which some are missing as categories, which files of AnnData have."""
-    import pandas as pd
-
-    return pd.Categorical(column) if column.dtype == object else column.array
 
 
 def _read(path: Path) -> Any:
