@@ -21,7 +21,7 @@ from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegres
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .. import baselines
+from .. import baselines, downstream
 from .. import kernels as gk
 from ..core._draws import FunctionDraws, KnownRows
 from ..core._features import Features
@@ -32,7 +32,6 @@ from ..downstream._heads import ClassifierClones, RegressorClones
 from ..downstream._laplace import Laplace
 from ..downstream._linear import BayesianLinearRegression, LinearHeads
 from ..downstream._logistic import BayesianLogisticRegression, LogisticHeads
-from ..downstream._perceptron import PerceptronClassifier, Perceptrons
 from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
 from ..estimator import GPSSL
 from ..inference._mode import Mode, ModeReport
@@ -209,6 +208,12 @@ def _vectorizer() -> Form:
     return _only(by_scikit_learn(TfidfVectorizer, private=("_tfidf",)), "input", "content", why)
 
 
+def _perceptrons() -> Form:
+    from ..downstream._perceptron import Perceptrons  # few models have them
+
+    return by_fields(Perceptrons, _PERCEPTRONS)
+
+
 def _under_their_own_names(make: Callable[[type], Form], *kinds: type) -> dict[str, Callable[[], Form]]:
     """Return forms by the classes' names. A class that is renamed moves to the list of those with a name of their own in files."""
     return {own_name(kind): partial(make, kind) for kind in kinds}
@@ -224,7 +229,7 @@ _FORMS: dict[str, Callable[[], Form]] = {
     **_under_their_own_names(by_parameters, sk.ConstantKernel, sk.DotProduct, sk.Exponentiation, sk.ExpSineSquared, sk.Matern, sk.Product),
     **_under_their_own_names(by_parameters, sk.RationalQuadratic, sk.RBF, sk.Sum, sk.WhiteKernel, FrozenEstimator),
     **_under_their_own_names(by_parameters, Mode, Sampling, Variational),
-    **_under_their_own_names(by_parameters, BayesianLinearRegression, BayesianLogisticRegression, PerceptronClassifier),
+    **_under_their_own_names(by_parameters, BayesianLinearRegression, BayesianLogisticRegression),
     **_under_their_own_names(by_fields, ModeReport, Objective, RegressorClones, SamplingReport, make_column_selector),
     **_under_their_own_names(by_scikit_learn, BayesianRidge, LinearRegression, LogisticRegression, Ridge, StandardScaler, TfidfTransformer),
     "gpssl.ClassifierClones": lambda: by_fields(ClassifierClones, {"classes": "K"}),
@@ -245,7 +250,8 @@ _FORMS: dict[str, Callable[[], Form]] = {
     "gpssl.NodeDiffusion": lambda: _for_nodes(gk.NodeDiffusion),
     "gpssl.NodeMatern": lambda: _for_nodes(gk.NodeMatern),
     "gpssl.OptimisationReport": lambda: by_fields(OptimizationReport),
-    "gpssl.Perceptrons": lambda: by_fields(Perceptrons, _PERCEPTRONS),
+    "gpssl.PerceptronClassifier": lambda: by_parameters(downstream.PerceptronClassifier),
+    "gpssl.Perceptrons": _perceptrons,
     "gpssl.PointWeights": lambda: by_fields(PointWeights, {"mean": "J r"}),
     "gpssl.Posterior": lambda: by_fields(Posterior, {"basis": "M r"}),
     "gpssl.Spectrum": lambda: by_fields(Spectrum, {"eigenvalues": "r", "basis": "M M"}),
