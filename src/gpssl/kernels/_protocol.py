@@ -10,7 +10,6 @@ terms of sums, products and powers, and do something sensible where there are no
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, Protocol, runtime_checkable
@@ -99,14 +98,6 @@ class UnitDiagonal:
     def diag(self, X: Any) -> Array:
         """Return k(x, x) = 1 for each row. [n]"""
         return np.ones(len(X))
-
-
-class ExponentialKernel(ABC):
-    """A kernel that is the exponential of something quicker to compute: products of such kernels need one `exp` for all of them."""
-
-    @abstractmethod
-    def log_block_kernel(self, points: Array) -> BlockKernel | None:
-        """Return a function that fills a block with log k(x, u); None where the parameters do not allow it."""
 
 
 class NonStationary:

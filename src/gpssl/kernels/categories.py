@@ -19,7 +19,6 @@ from ._protocol import (
     Array,
     BlockKernel,
     CallByBlocks,
-    ExponentialKernel,
     TakesMissingCells,
     TakesTables,
     UnitDiagonal,
@@ -40,7 +39,7 @@ _MAX_LEVELS = 1000
 """Distinct numbers of a column that are kept as levels; positions between them are interpolated."""
 
 
-class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables, GenericKernelMixin, Kernel):
+class CategoryKernel(CallByBlocks, UnitDiagonal, TakesTables, GenericKernelMixin, Kernel):
     """k(x, y) = exp(−½ H(x, y) / h), where H is the number of columns in which x and y differ (Hamming distance).
 
     It is a product over columns of 1 for equal and e^(−1/2h) for different cells, which is positive semi-definite. Text, categories and
@@ -93,32 +92,23 @@ class CategoryKernel(CallByBlocks, ExponentialKernel, UnitDiagonal, TakesTables,
         return CategoryKernel(**{**self.get_params(deep=False), "scale": self.stretch**2 * share * sample.rows.shape[1]})
 
     def block_kernel(self, points: Array) -> BlockKernel:
-        """Return a function that looks log k(x, u) up and takes its `exp`."""
-        fill_log = self.log_block_kernel(points)
-
-        def fill(X: Array, out: Array) -> None:
-            fill_log(X, out)
-            np.exp(out, out=out)
-
-        return fill
-
-    def log_block_kernel(self, points: Array) -> BlockKernel:
-        """Return a function that fills in log k(x, u) = −½ H(x, u) / h; H is looked up for all combinations of levels of some columns."""
+        """Return a function that looks H(x, u) up, for all combinations of the levels of some columns at a time, and k for each H."""
         if self.scale is None:
             raise not_resolved(self, "scale")
-        each = -0.5 / self.scale
+        # H is a whole number: rows at the same distance have the same kernel to the last bit, however columns are taken together.
+        similarities = np.exp(-0.5 / self.scale * np.arange(points.shape[1] + 1))
         combinations = _combinations(_comparable(points))
+        only = similarities[combinations[0].n_different] if len(combinations) == 1 else None
 
         def fill(X: Array, out: Array) -> None:
             X = _comparable(X)
-            if not combinations:
-                out[...] = 0.0
-            for place, levels in enumerate(combinations):
-                if place == 0:
-                    np.take(levels.n_different, levels.places(X), axis=0, out=out, mode="clip")  # other modes would copy `out`
-                else:
-                    out += levels.n_different[levels.places(X)]
-            out *= each  # at the end, once: sums of whole numbers are exact, so that rows at the same distance have the same kernel
+            if only is not None:
+                np.take(only, combinations[0].places(X), axis=0, out=out, mode="clip")  # other modes would copy `out`
+                return
+            n_different = np.zeros(out.shape, dtype=np.min_scalar_type(X.shape[1]))
+            for levels in combinations:
+                n_different += levels.n_different[levels.places(X)]
+            np.take(similarities, n_different, out=out, mode="clip")
 
         return fill
 
@@ -129,7 +119,7 @@ class _Combinations(NamedTuple):
     columns: list[int]
     levels: list[Array]
     """The levels of each of these columns, in rising order."""
-    n_different: Array
+    n_different: NDArray[np.unsignedinteger[Any]]
     """In how many of the columns each combination differs from each point. [C, M]"""
 
     def places(self, X: Array) -> NDArray[np.intp]:
@@ -160,7 +150,7 @@ def _combinations(points: Array) -> list[_Combinations]:
 def _combined(columns: list[int], levels: list[Array], points: Array) -> _Combinations:
     """Compare all combinations of these levels with the points."""
     grid = np.indices([len(known) + 1 for known in levels]).reshape(len(levels), -1)
-    n_different = np.zeros((grid.shape[1], len(points)))
+    n_different = np.zeros((grid.shape[1], len(points)), dtype=np.min_scalar_type(points.shape[1]))
     for places, known, column in zip(grid, levels, columns, strict=True):
         n_different += places[:, None] != np.searchsorted(known, points[:, column])
     return _Combinations(columns, levels, n_different)
@@ -171,7 +161,7 @@ def _comparable(rows: Array) -> Array:
     return np.where(np.isnan(rows), _MISSING, rows)
 
 
-class OrdinalKernel(CallByBlocks, ExponentialKernel, TakesTables, GenericKernelMixin, Kernel):
+class OrdinalKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
     """A squared exponential of the positions that values have among the levels of their column, from 0 for the lowest to 1 for the highest.
 
     The position of a number between two levels is interpolated; a number beyond the last level has the position of that level. Text that
@@ -246,14 +236,8 @@ class OrdinalKernel(CallByBlocks, ExponentialKernel, TakesTables, GenericKernelM
 
     def block_kernel(self, points: Array) -> BlockKernel:
         """Return the function of the kernel for positions, applied to the positions of the values."""
-        return self._of_positions(block_kernel(self.kernel, self.positions_of(points)))
+        fill_positions = block_kernel(self.kernel, self.positions_of(points))
 
-    def log_block_kernel(self, points: Array) -> BlockKernel | None:
-        """Return the same for log k(x, u), where the kernel for positions has it."""
-        fill = self.kernel.log_block_kernel(self.positions_of(points)) if isinstance(self.kernel, ExponentialKernel) else None
-        return None if fill is None else self._of_positions(fill)
-
-    def _of_positions(self, fill_positions: BlockKernel) -> BlockKernel:
         def fill(X: Array, out: Array) -> None:
             fill_positions(self.positions_of(in_double_precision(X)), out)
 

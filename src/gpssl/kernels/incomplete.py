@@ -21,7 +21,6 @@ from ._protocol import (
     Array,
     BlockKernel,
     CallByBlocks,
-    ExponentialKernel,
     TakesMissingCells,
     UnitDiagonal,
     block_kernel,
@@ -45,7 +44,7 @@ _SMALLEST_VARIANCE = 1e-12
 """The least variance of a column in its own units: zero could not be inverted."""
 
 
-class IncompleteRBF(CallByBlocks, ExponentialKernel, TakesMissingCells, UnitDiagonal, Kernel):
+class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
     """The expected squared exponential where NaN marks a missing cell.
 
     For what is missing, rows are taken as Gaussian, x ~ N(μ, Σ): a missing cell has a mean m_d(x) given the known cells of its row, and
@@ -136,33 +135,6 @@ class IncompleteRBF(CallByBlocks, ExponentialKernel, TakesMissingCells, UnitDiag
             else:  # too far out for differences from inner products
                 out[...] = self._column_by_column(rows, filled_points)
             np.exp(np.minimum(out, 0.0, out=out), out=out)
-
-        return fill
-
-    def log_block_kernel(self, points: Array) -> BlockKernel:
-        """Return a function for log k(x, u), which needs fewer features for complete rows than for the others."""
-        gaussian, filled_points, factors = self._points_and_factors(points)
-        n_columns, length_scale = points.shape[1], np.asarray(self.length_scale)
-        of_complete = np.vstack([factors[: 2 * n_columns], factors[2 * n_columns : 3 * n_columns].sum(axis=0)])
-
-        def fill(X: Array, out: Array) -> None:
-            X = in_double_precision(X)
-            features = np.ones((len(X), 2 * n_columns + 1))  # x² and x of each column, and 1
-            squares, values = features[:, :n_columns], features[:, n_columns:-1]
-            np.subtract(X, gaussian.mean, out=values)
-            values /= length_scale
-            norms = np.einsum("nd,nd->n", values, values)
-            incomplete = np.flatnonzero(np.isnan(norms))
-            norms[incomplete] = 0.0
-            values[incomplete] = 0.0
-            rest = self._filled(X[incomplete], gaussian)
-            if max(0.5 * norms.max(initial=0.0), rest.half_norm, filled_points.half_norm) >= LARGEST_HALF_NORM[X.dtype]:
-                out[...] = self._column_by_column(self._filled(X, gaussian), filled_points)
-                return
-            np.square(values, out=squares)
-            np.matmul(features, of_complete, out=out)
-            if len(incomplete):
-                out[incomplete] = rest.features() @ factors
 
         return fill
 

@@ -20,7 +20,6 @@ from ._protocol import (
     Array,
     BlockKernel,
     CallByBlocks,
-    ExponentialKernel,
     TakesTables,
     UnitDiagonal,
     block_kernel,
@@ -121,8 +120,6 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         if not self.is_resolved:
             raise not_resolved(self, "columns and lengthscales")
         selections = [_selection(group, points.shape[1]) for group in self.groups]
-        if self.combine == "product" and (self._weights() == 1).all():
-            return _product_of_groups([kernel for _, kernel, _ in self.groups], selections, points)
         fills = [block_kernel(kernel, select(points)) for (_, kernel, _), select in zip(self.groups, selections, strict=True)]
 
         def fill(X: Array, out: Array) -> None:
@@ -152,12 +149,14 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
 
     def _add_group(self, out: Array, values: Array, weight: float) -> None:
         """Multiply by a group's kernel, or add it; overwrites `values`."""
-        values *= weight
-        if self.combine == "product":
-            values += 1 - weight
-            out *= values
-        else:
+        if weight != 1:
+            values *= weight
+        if self.combine == "sum":
             out += values
+            return
+        if weight != 1:
+            values += 1 - weight
+        out *= values
 
     def _weights(self) -> Array:
         given = 1.0 if self.combine == "product" else 1 / len(self.groups)
@@ -179,34 +178,6 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
             check_number("Each weight", float(weight), Real, at_least=0)
             if self.combine == "product" and weight > 1:
                 raise ValueError(f"The weights of a product are between 0 and 1, got {weight:g}.")
-
-
-def _product_of_groups(kernels: Sequence[Kernel], selections: Sequence[Callable[[Array], Array]], points: Array) -> BlockKernel:
-    """Return a function for Π_g k_g(x, u): one `exp` of the sum of exponents, and the other kernels as factors."""
-    exponents, factors = [], []
-    for kernel, select in zip(kernels, selections, strict=True):
-        log_fill = kernel.log_block_kernel(select(points)) if isinstance(kernel, ExponentialKernel) else None
-        if log_fill is not None:
-            exponents.append((log_fill, select))
-        else:
-            factors.append((block_kernel(kernel, select(points)), select))
-
-    def fill(X: Array, out: Array) -> None:
-        X = in_double_precision(X)
-        values = np.empty_like(out)
-        for place, (fill_group, select) in enumerate(exponents):
-            fill_group(select(X), values if place else out)
-            if place:
-                out += values
-        if exponents:
-            np.exp(np.minimum(out, 0.0, out=out), out=out)
-        else:
-            out[...] = 1.0
-        for fill_group, select in factors:
-            fill_group(select(X), values)
-            out *= values
-
-    return fill
 
 
 def _are_positions(columns: _Columns) -> bool:
