@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from gpssl import GPSSL, MarginalizedClassifier
-from gpssl.data import TableFiles, open_rows
+from gpssl.data import TableFiles, open_rows, write_table
 from gpssl.data import _rows as part_module
 from gpssl.data._rows import SliceableRows
 from gpssl.kernels import NeighborRBF
@@ -102,9 +102,12 @@ def test_files_without_rows_among_others(tmp_path: Path, reference: GPSSL) -> No
 
 def test_list_of_files(tmp_path: Path, reference: GPSSL) -> None:
     FRAME[:2000].to_csv(tmp_path / "one.csv", index=False)
-    FRAME[2000:].to_parquet(tmp_path / "two.parquet")
-    assert_same_posterior(model().fit([str(tmp_path / "one.csv"), str(tmp_path / "two.parquet")]), reference)
-    assert_same_posterior(model().fit([tmp_path / "one.csv", tmp_path / "two.parquet"]), reference)
+    FRAME[2000:4000].to_parquet(tmp_path / "three.parquet")
+    write_table(tmp_path / "two.jsonl", FRAME[4000:])
+    names = [str(tmp_path / name) for name in ("one.csv", "three.parquet", "two.jsonl")]
+    assert_same_posterior(model().fit(names), reference)
+    assert_same_posterior(model().fit([Path(name) for name in names]), reference)
+    assert_same_posterior(model().fit(tmp_path), reference)
 
 
 def test_heads_say_what_to_do_with_files(tmp_path: Path, reference: GPSSL) -> None:

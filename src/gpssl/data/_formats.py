@@ -20,9 +20,9 @@ from pyarrow.parquet import ParquetFile
 from ._delimited import ByteStream, DelimitedFile
 from ._errors import FileError, as_sentence
 from ._readings import canonical, storage_of
+from ._rows import COMPRESSED
 from ._source import Array, ColumnStore, SourcePart, Storage, TableSource, TextColumns, file_identity, unique_names
 
-COMPRESSED = (".gz", ".bz2", ".zst", ".zstd")
 TEXT, JSON = (".csv", ".tsv", ".txt", ".tab", ".dat"), (".jsonl", ".ndjson")
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 OTHER = {

@@ -32,8 +32,10 @@ SAMPLE_ROWS = 2048
 """Fewest rows of a sample, so that one pass is enough for most that ask."""
 STORED = ("h5py", "zarr", "anndata")
 """Libraries whose arrays are read from files by slicing them."""
-FILE_ENDINGS = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.bz2", ".tsv.bz2", ".csv.zst", ".tsv.zst")
-"""Endings of names that make a list of texts a list of files, and a file in a folder one of the table."""
+COMPRESSED = (".gz", ".bz2", ".zst", ".zstd")
+TYPED_FILES, TEXT_FILES = (".parquet", ".pq", ".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".jsonl", ".ndjson")
+FILE_ENDINGS = (*TYPED_FILES, *(f"{ending}{packed}" for ending in TEXT_FILES for packed in ("", *COMPRESSED)))
+"""Endings of names that make a list of texts a list of files, and a file in a folder one of the table; .txt may be a note."""
 
 Array = NDArray[np.float64]
 Summary = TypeVar("Summary")

@@ -94,7 +94,7 @@ class TableFiles(_RowsOfFiles):
     Parameters
     ----------
     path
-        A file that `open_table` reads, a folder of CSV, TSV and Parquet files, a pattern like "rows/part-*.parquet", or a list of files.
+        A file that `open_table` reads, a folder of such files (not .txt), a pattern like "rows/part-*.parquet", or a list of files.
     columns
         The columns to read, by default all. Unless the kernel is one for tables (`gpssl.kernels.for_table`), they must hold numbers.
     sample_weight
@@ -138,8 +138,8 @@ class TableFiles(_RowsOfFiles):
                 if column.kind in ("category", "date"):
                     raise ValueError(
                         f"Column {column.name!r} of {file.source.path} holds {'text' if column.kind == 'category' else 'dates'}, not "
-                        "numbers: pass kernel=gpssl.kernels.for_table(frame), with a data frame of some of the rows, or name the columns "
-                        "to use: gpssl.data.TableFiles(path, columns=[...])."
+                        "numbers: pass kernel=gpssl.kernels.for_table(gpssl.data.open_table(path).sample()), or name the columns to use: "
+                        "gpssl.data.TableFiles(path, columns=[...])."
                     )
         yield from super().parts()
 
