@@ -11,6 +11,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
@@ -106,10 +107,11 @@ def _read_cells(path: Path, stream: ByteStream, dialect: Dialect) -> tuple[Colum
 
     stream.wants_cp1252 = dialect.encoding == "cp1252"
     try:
-        for batch in open_csv(stream, *_options(dialect, leave_out)) if dialect.has_rows else ():
-            if batch.num_rows:
-                text.append(batch)
-                last = batch
+        with open_csv(stream, *_options(dialect, leave_out)) if dialect.has_rows else nullcontext(()) as batches:
+            for batch in batches:
+                if batch.num_rows:
+                    text.append(batch)
+                    last = batch
     except pa.ArrowInvalid as error:
         if not bad or "Expected" not in str(error):
             raise
