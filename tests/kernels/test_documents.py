@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -140,3 +142,18 @@ def test_model_of_documents_goes_on_where_it_was() -> None:
 def test_bad_parameters_raise_an_error(kernel: TfidfKernel, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         kernel(TEXTS)
+
+
+def test_fingerprint_is_the_same_in_every_process() -> None:
+    """Else moments of two sites would not add."""
+    code = (
+        "from gpssl.core import Features; from gpssl.kernels import TfidfKernel; import numpy as np; "
+        "texts = np.array(['win a prize', 'see you at 8', 'ok'], dtype=object); "
+        "print(Features.build(TfidfKernel().resolve(texts), texts).fingerprint)"
+    )
+    printed = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout for _ in range(2)}
+    assert len(printed) == 1
+    texts = np.array(["win a prize", "see you at 8", "ok"], dtype=object)
+    others = np.array(["win a prize", "see you at 9", "ok"], dtype=object)
+    assert Features.build(TfidfKernel().resolve(texts), texts).fingerprint + "\n" in printed
+    assert Features.build(TfidfKernel().resolve(others), texts).fingerprint + "\n" not in printed

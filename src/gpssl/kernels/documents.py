@@ -6,6 +6,7 @@ import operator
 from numbers import Real
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
@@ -65,6 +66,13 @@ class TfidfKernel(_StringKernel):
         if isinstance(fitted, TfidfVectorizer) and fitted.use_idf:
             fitted.idf_ = _weighted_idf(fitted, texts, weight)
         return TfidfKernel(FrozenEstimator(fitted), self.length_scale)
+
+    def describe(self) -> str:
+        """Return a hash of the words and their weights, for `SelfDescribingKernel`."""
+        fitted = self.vectorizer.estimator if self.is_resolved else self.vectorizer
+        # scikit-learn remembers where in memory the stop words lie, which differs between processes.
+        state = {name: value for name, value in fitted.__getstate__().items() if name != "_stop_words_id"}
+        return f"TfidfKernel({type(fitted).__name__}, {joblib.hash(state)}, {self.length_scale!r})"
 
     def _check_parameters(self) -> None:
         if self.length_scale is not None:
