@@ -1,4 +1,4 @@
-"""Runs comparisons, prints them, and writes a file for each group of them: `benchmarks/results.md`, `kernels.md` and `spatial.md`."""
+"""Run comparisons, print them, and write a file for each group: `benchmarks/results.md`, `kernels.md`, `spatial.md` and `files.md`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ GROUPS: dict[str, tuple[ModuleType, ...]] = {
         pass_over_data,
         linearity,
         from_disk,
-        embed_csv,
         dask_overhead,
         flights,
         intrusions,
@@ -51,6 +50,7 @@ GROUPS: dict[str, tuple[ModuleType, ...]] = {
     ),
     "kernels": (spectrum, graph_evaluations, diffusion),
     "spatial": (large_slice,),
+    "files": (embed_csv,),
 }
 """Each has a run and a file of its own."""
 

@@ -62,22 +62,18 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     Parameters
     ----------
-    n_components
-        J, the number of dimensions.
-    kernel
-        As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
+    n_components, kernel
+        As in `GPSSL`.
     random_state
         Seed for the sample of rows from which the kernel takes its lengthscale where there are many, and for the iterations that find the
         eigenvectors.
 
     Attributes
     ----------
-    kernel_
-        The concrete kernel.
     eigenvalues_
-        Of the centered matrix, largest first. [J]
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        The eigenvalues of the centered matrix, largest first. [J]
+    kernel_, n_features_in_, feature_names_in_
+        As in `GPSSL`.
 
     Examples
     --------
@@ -139,7 +135,7 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
     Parameters
     ----------
     n_components, kernel
-        As in `KernelPCA`.
+        As in `GPSSL`.
     residual_tolerance, max_inducing
         As in `GPSSL`. The draws are exact with any inducing points, up to 2,000 distinct rows; more rows in one call are evaluated as
         `gpssl.core.FunctionDraws` says.
@@ -148,12 +144,8 @@ class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
 
     Attributes
     ----------
-    kernel_
-        The concrete kernel.
-    inducing_points_
-        The inducing points. [M, …]
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+    kernel_, inducing_points_, n_features_in_, feature_names_in_
+        As in `GPSSL`.
 
     Examples
     --------

@@ -112,11 +112,8 @@ class SupervisedGPRegressor(RegressorMixin, KernelEstimator):
 
     Parameters
     ----------
-    kernel
-        As in `GPSSL`: by default `NeighborRBF(neighborhood=10)`.
-    random_state
-        Seed for the sample of rows from which the kernel takes its lengthscale where there are many, and for further starts of the search
-        for σ² and ν².
+    kernel, random_state
+        As in `SupervisedGPClassifier`. The seed is also that of further starts of the search for σ² and ν².
 
     Attributes
     ----------

@@ -326,11 +326,7 @@ def _look_like_names(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _place_of_names(rows: Sequence[Sequence[str]]) -> int:
-    """Return which of the first rows holds the names: titles above it fill fewer cells than the rows below it.
-
-    Spreadsheets fill up the line of a title with separators. So that names of which the last is empty are no title, such a line has
-    text in at most half of its cells.
-    """
+    """Return which of the first rows holds the names. Titles above it have fewer cells, or text in at most half of them."""
     counts, filled = [len(row) for row in rows], [sum(bool(cell.strip()) for cell in row) for row in rows]
     if len(rows) < 3:
         return 0

@@ -26,9 +26,7 @@ from ._source import Array, ColumnStore, SourcePart, Storage, TableSource, TextC
 TEXT, JSON = (".csv", ".tsv", ".txt", ".tab", ".dat"), (".jsonl", ".ndjson")
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 OTHER = {
-    ".xlsx": "is a workbook: save the sheet as CSV",
-    ".xls": "is a workbook: save the sheet as CSV",
-    ".ods": "is a workbook: save the sheet as CSV",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "is a workbook: save the sheet as CSV"),
     ".h5ad": "holds AnnData, not a table of columns",
     ".json": "should have one object in each line and be called .jsonl",
 }

@@ -140,17 +140,14 @@ class NodeDiffusion(_NodeKernel):
 class NodeMatern(_NodeKernel):
     """The Matérn kernel of a graph (Borovitskiy et al., 2021): k = (2ν/κ² I + L)^(−ν) / c, with κ the `length_scale`.
 
-    Rows are nodes: the names of a NetworkX graph, or positions in an adjacency matrix. L = I − D^(−½) W D^(−½) is the normalized
-    Laplacian of the graph, and c makes the variance 1 on average. Nodes without a path between them are independent under the prior.
+    Rows, L and c are those of `NodeDiffusion`.
 
     Parameters
     ----------
-    graph
-        An undirected NetworkX graph, with weights in the attribute "weight" if it has any, or a symmetric SciPy sparse matrix.
     nu, length_scale
         Smoothness and reach.
-    n_eigenvectors
-        How many eigenvectors of L to use; all of them for graphs of up to 3,000 nodes, else 500.
+    graph, n_eigenvectors
+        As in `NodeDiffusion`.
     """
 
     def __init__(self, graph: Any, nu: float = 1.5, length_scale: float = 1.0, *, n_eigenvectors: int | None = None) -> None:

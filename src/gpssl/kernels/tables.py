@@ -153,10 +153,8 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
             values *= weight
         if self.combine == "sum":
             out += values
-            return
-        if weight != 1:
-            values += 1 - weight
-        out *= values
+        else:
+            out *= values if weight == 1 else values + (1 - weight)
 
     def _weights(self) -> Array:
         given = 1.0 if self.combine == "product" else 1 / len(self.groups)
