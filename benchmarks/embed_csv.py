@@ -29,7 +29,8 @@ PROJECT = Path(__file__).resolve().parents[1]
 SETTING = """\
 A CSV file of {n_rows:,} rows and 12 columns: numbers, whole numbers, categories, dates and truth values, some with gaps. Seconds are
 those of the whole command `gpssl embed table.csv --max-inducing {max_inducing}`, with the start of Python and all imports, in a process
-of its own; memory is the peak of that process. The other checkout is the folder that the environment variable {other} names."""
+of its own; memory is the peak of that process. The other checkout is the folder that the environment variable {other}
+names{commit}."""
 
 
 def write_mixed_csv(path: Path, n_rows: int) -> None:
@@ -89,11 +90,19 @@ def compare(*, quick: bool, n_rows: int | None = None) -> Comparison:
     ]
     return Comparison(
         title="A large CSV file",
-        setting=SETTING.format(n_rows=n_rows, max_inducing=MAX_INDUCING, other=OTHER),
+        setting=SETTING.format(n_rows=n_rows, max_inducing=MAX_INDUCING, other=OTHER, commit=_commit_of(checkouts.get("the other"))),
         header=("", "seconds (range)", "peak memory, MB", "first run"),
         rows=rows,
         findings=_findings(runs) if "the other" in runs else [],
     )
+
+
+def _commit_of(checkout: Path | None) -> str:
+    """Return which commit is checked out there, in words."""
+    if checkout is None:
+        return ""
+    command = ["git", "-C", str(checkout), "log", "-1", "--format=%h of %cs"]
+    return f": commit {subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()}"
 
 
 def _findings(runs: dict[str, list[Run]]) -> list[Finding]:
