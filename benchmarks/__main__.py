@@ -70,7 +70,7 @@ def run(group: str, *, quick: bool) -> None:
     started, others = time.perf_counter(), busy_seconds_of_others()
     results = [comparison.compare(quick=quick) for comparison in GROUPS[group]]
     seconds, others = time.perf_counter() - started, busy_seconds_of_others() - others
-    share = others / seconds / (os.cpu_count() or 1)
+    share = max(0.0, others / seconds / (os.cpu_count() or 1))  # clocks of the kernel tick coarsely
     preamble = [
         *describe_machine(),
         f"Date: {datetime.now(UTC):%Y-%m-%d}.",

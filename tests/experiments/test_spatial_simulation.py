@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,6 @@ anndata = pytest.importorskip("anndata", reason="needs the extra spatial")
 pandas = pytest.importorskip("pandas", reason="needs the extra spatial")
 
 Array = NDArray[np.float64]
-
-folder = Path(os.environ.get("GPSSL_DATA", "")) / "pbmc3k"
-needs_data = pytest.mark.skipif(not (folder / "cells.csv").is_file(), reason="GPSSL_DATA names no folder with pbmc3k")
-FOUR_TYPES = ["B", "CD8 T", "Memory CD4 T", "Naive CD4 T"]
 
 
 @pytest.fixture(scope="module")
