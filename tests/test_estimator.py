@@ -22,7 +22,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.estimator_checks import check_estimator
 from threadpoolctl import threadpool_limits
 
-from gpssl import GPSSL, Moments
+from gpssl import GPSSL, MarginalizedClassifier, Moments
 from gpssl.inference import Mode, Variational
 from gpssl.kernels import NeighborRBF
 from strings import SharedLetters
@@ -219,6 +219,7 @@ def test_refit_equals_fit_and_leaves_the_original_alone(circles: Array) -> None:
         {"n_components": 2},
         {"temperature": 0.01},
         {"variance_weight": 20.0, "covariance_weight": 5.0},
+        {"target_std": 0.5, "epsilon": 1e-3},
         {"inference": "mode"},
     ):
         refitted = ssl.refit(**changes)
@@ -234,6 +235,64 @@ def test_refit_says_what_it_cannot_change(circles: Array) -> None:
         ssl.refit(kernel=sk.RBF())
     with pytest.raises(ValueError, match="n_components must be a whole number"):
         ssl.refit(n_components=0)
+
+
+# The constants of the variance loss
+
+
+@pytest.mark.parametrize("inference", ["variational", "mode"])
+@pytest.mark.parametrize("temperature", [1 / 450, 0.05])
+def test_target_std_scales_the_representation(circles: Array, inference: str, temperature: float) -> None:
+    """With f = γ g: ℓ_var(f; γ, ε) = γ ℓ_var(g; 1, ε/γ²) and ℓ_cov(f) = γ⁴ ℓ_cov(g), while g has the kernel k/γ²."""
+    target, epsilon = 3.0, 1e-2
+    settings: dict[str, Any] = {"residual_tolerance": 0.1, "temperature": temperature, "inference": inference, "random_state": 0}
+    scaled: dict[str, Any] = {"variance_weight": 50 * target, "covariance_weight": 10 * target**4, "epsilon": epsilon / target**2}
+    wide = GPSSL(3, kernel=sk.RBF(0.5), target_std=target, epsilon=epsilon, **settings).fit(circles)
+    unit = GPSSL(3, kernel=target**-2 * sk.RBF(0.5), **scaled, **settings).fit(circles)
+    assert wide.objective_ == pytest.approx(unit.objective_, rel=1e-8)
+    np.testing.assert_allclose(wide.transform(circles), target * unit.transform(circles), atol=1e-6)
+    np.testing.assert_allclose(wide.std(circles), target * unit.std(circles), atol=1e-6)
+    assert wide.score(circles) == pytest.approx(unit.score(circles), rel=1e-8)
+
+
+def test_at_low_temperature_every_dimension_has_the_target_std(circles: Array) -> None:
+    for target in (1.0, 2.0, 5.0):
+        mean = GPSSL(3, temperature=1e-5, target_std=target, random_state=0).fit_transform(circles)
+        np.testing.assert_allclose(mean.std(axis=0, ddof=1), target, rtol=0.1)
+
+
+def test_a_large_epsilon_counts_as_spread(circles: Array) -> None:
+    """At the mode C_jj + ε = γ²."""
+    mean = GPSSL(2, epsilon=0.36, inference="mode", random_state=0).fit_transform(circles)
+    np.testing.assert_allclose(mean.std(axis=0, ddof=1), 0.8, rtol=1e-3)
+
+
+# Means that say nothing
+
+NOTHING = "lower the temperature, or use draws"
+
+
+def test_at_temperature_1_the_mean_is_zero_and_says_so(circles: Array) -> None:
+    ssl = GPSSL(5, temperature=1.0, random_state=0).fit(circles)
+    with pytest.warns(UserWarning, match=NOTHING) as caught:
+        assert (ssl.transform(circles) == 0).all()
+    assert (len(caught), caught[0].filename) == (1, __file__)
+    with pytest.warns(UserWarning, match=NOTHING):
+        mean, std = ssl.mean_and_std(circles)
+    assert (mean == 0).all()
+    assert (std > 0).all()
+
+
+def test_draws_at_temperature_1_need_no_warning(circles: Array) -> None:
+    y = (np.hypot(*circles.T) > 0.75).astype(int)
+    ssl = GPSSL(5, temperature=1.0, random_state=0).fit(circles)
+    assert np.ptp(ssl.sample(circles, 2), axis=1).min() > 0.1
+    assert ssl.std(circles).min() > 0
+    assert MarginalizedClassifier(ssl, n_draws=20, random_state=0).fit(circles, y).score(circles, y) > 0.9
+    with pytest.warns(UserWarning, match=NOTHING):
+        model = MarginalizedClassifier(ssl, n_draws=None, random_state=0).fit(circles, y)
+    with pytest.warns(UserWarning, match=NOTHING):
+        np.testing.assert_allclose(model.predict_proba(circles), np.tile(np.bincount(y) / len(y), (len(y), 1)), atol=0.02)
 
 
 # Score

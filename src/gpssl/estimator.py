@@ -17,6 +17,7 @@ from ._runtime.progress import SILENT, CallbackSupport, Progress, Task, announce
 from ._runtime.threads import one_blas_thread
 from ._validation import check_number, seed_from, unchanged_on_failure
 from .core._checked_rows import (
+    check_enough_first_rows,
     check_inducing_points,
     check_kernel,
     check_new_rows,
@@ -26,17 +27,20 @@ from .core._checked_rows import (
     set_input_tags,
 )
 from .core._draws import FunctionDraws
-from .core._features import Features, check_residual, choose_inducing_points, n_candidates, nugget_of_rows, sample_candidates
+from .core._features import Features, check_residual, inducing_limits, n_candidates, nugget_of_rows, points_from_rows
 from .core._moments import Checkpoint, Moments, Spectrum, check_enough_directions, moments_of_rows
-from .core._objective import Objective
-from .core._posterior import Posterior
+from .core._objective import EPSILON, TARGET, Objective, VarianceForm
+from .core._posterior import Posterior, warn_if_mean_is_zero
 from .data._rows import Rows
 from .inference import Inference, inference_method
 from .kernels._protocol import depends_on_rows, resolve_kernel
 
 Array = NDArray[np.float64]
 
-REFITTABLE = ("n_components", "temperature", "variance_weight", "covariance_weight", "inference", "random_state", "verbose")
+REFITTABLE = (
+    *("n_components", "temperature", "variance_weight", "covariance_weight", "target_std", "epsilon", "variance_loss"),
+    *("inference", "random_state", "verbose"),
+)
 """Parameters that only inference depends on, so that `refit` can change them without the data."""
 
 REPORTED_STEPS = 100
@@ -58,9 +62,8 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Any kernel of `sklearn.gaussian_process.kernels` or `gpssl.kernels`, or one of your own that follows the same protocol. The
         default is `NeighborRBF(neighborhood=10)`, which takes its lengthscales from the rows.
     inducing
-        Which rows carry the functions. By default as many as it takes to bring the residual variance below
-        `residual_tolerance`, at most `max_inducing`; an integer for at most that many; "all" for every row that adds something, which
-        is exact; or the rows themselves.
+        Which rows carry the functions. By default as many as it takes to bring the residual variance below `residual_tolerance`, at most
+        `max_inducing`; an integer for at most that many; "all" for every row that adds something, which is exact; or the rows themselves.
     residual_tolerance
         Fraction of the prior variance at the training rows that the inducing points may leave open.
     max_inducing
@@ -71,6 +74,14 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         validation labels where there are any.
     variance_weight, covariance_weight
         c_V and c_C, the weights of the two losses.
+    target_std
+        γ, the standard deviation over the rows below which the variance loss pulls a dimension apart; 1 suits kernels of variance 1.
+    epsilon
+        ε, which the variance loss adds to the variance of each dimension before the square root; it keeps that differentiable at zero.
+    variance_loss
+        "hinge", VICReg's max(0, γ − sqrt(Var + ε)); or "negative", −Var, with which the paper's proposition 1 compares kernel PCA.
+        That one has a minimum only above a temperature of 2·variance_weight·eigenvalues_[0]/n_components, and its posterior mean is
+        zero: close to that temperature draws are multiples of the first kernel principal component, and the mode there is that component.
     inference
         "variational", "sampling" or "mode"; or an object from `gpssl.inference` with settings of its own.
     random_state
@@ -85,8 +96,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     inducing_points_
         The inducing points. [M, …]
     residual_
-        Fraction of the prior variance at the training rows that the inducing points leave open. Where it exceeds the
-        tolerance, a warning says so.
+        Fraction of the prior variance at the training rows that the inducing points leave open; a warning says where it is too much.
     jitter_
         What was added to the diagonal of the inducing points' kernel matrix, relative to its mean.
     moments_
@@ -128,6 +138,9 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         temperature: float | Literal["auto"] = "auto",
         variance_weight: float = 50.0,
         covariance_weight: float = 10.0,
+        target_std: float = TARGET,
+        epsilon: float = EPSILON,
+        variance_loss: VarianceForm = "hinge",
         inference: str | Inference = "variational",
         random_state: Any = None,
         verbose: bool | int = False,
@@ -140,6 +153,9 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.temperature = temperature
         self.variance_weight = variance_weight
         self.covariance_weight = covariance_weight
+        self.target_std = target_std
+        self.epsilon = epsilon
+        self.variance_loss = variance_loss
         self.inference = inference
         self.random_state = random_state
         self.verbose = verbose
@@ -192,8 +208,9 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def refit(self, *, moments: Moments | None = None, **changes: Any) -> GPSSL:
         """Return a new estimator with other parameters, from the stored moments, without the data and a second pass.
 
-        `changes` may be n_components, temperature, variance_weight, covariance_weight, inference, random_state and verbose;
-        `moments` replaces the stored moments, for example by their sum with another site's. This estimator stays as it is.
+        `changes` may be n_components, temperature, variance_weight, covariance_weight, target_std, epsilon, variance_loss, inference,
+        random_state and verbose; `moments` replaces the stored moments, for example by their sum with another site's. This estimator
+        stays as it is.
         """
         check_is_fitted(self, "moments_")
         unknown = sorted(set(changes) - set(REFITTABLE))
@@ -223,9 +240,11 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def transform(self, X: Any) -> Any:
         """Return the posterior mean of the representation at each row. [n, J]
 
-        Rows may come as in `fit`. Here and in `std` and draws, Dask gives lazy Dask arrays, all others NumPy arrays.
+        Rows may come as in `fit`. Here and in `std` and draws, Dask gives lazy Dask arrays, all others NumPy arrays. At high temperatures
+        the mean is zero, of which a warning tells: draws differ from row to row even then.
         """
         mean = self._posterior_for_use().mean
+        warn_if_mean_is_zero(self._posterior, stacklevel=4)  # scikit-learn wraps transform
         return check_new_rows(self, X, self.kernel_).map(mean, (None, self._n_features_out))
 
     def std(self, X: Any) -> Any:
@@ -236,8 +255,17 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def mean_and_std(self, X: Any) -> tuple[Any, Any]:
         """Return `transform` and `std` of the same rows, which are read and compared with the inducing points once. [n, J] each"""
         both = self._posterior_for_use().mean_and_std
+        warn_if_mean_is_zero(self._posterior, stacklevel=3)
         mean, std = check_new_rows(self, X, self.kernel_).map(both, (2, None, self._n_features_out))
         return mean, std
+
+    def kernel_features(self, X: Any) -> Any:
+        """Return features φ(x) whose inner products are the posterior kernel, the mean of (1/J) Σ_j f_j(x) f_j(y). [n, M]
+
+        A head on them uses all that was learned at once, without draws: see `gpssl.core.Posterior.kernel_weights`.
+        """
+        features = self._posterior_for_use().kernel_features
+        return check_new_rows(self, X, self.kernel_).map(features, (None, self.features_.n_points))
 
     def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> Any:
         """Draw the representation jointly over the rows. [S, n, J]
@@ -262,9 +290,8 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the negative objective with the losses of these rows: higher is better.
 
-        −(E[ℓ] + τ·KL), with ℓ from the covariance of the representations over the rows of X. Comparable between models of the same
-        weights, temperature and number of components. For a sampled posterior, whose divergence from the prior is not known,
-        it is −E[ℓ].
+        −(E[ℓ] + τ·KL), with ℓ from the covariance of the representations over the rows of X. Comparable between models of the same weights,
+        temperature and number of components. For a sampled posterior, whose divergence from the prior is not known, it is −E[ℓ].
         """
         posterior = self._posterior_for_use()
         moments = self._sum_moments(check_new_rows(self, X, self.kernel_))
@@ -322,14 +349,11 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Resolve the kernel, choose inducing points from the rows unless they are given, and build the features."""
         kernel = kernel_or_default(self.kernel)
         if self._chooses_points:  # draw the largest sample first: the kernel's smaller ones are its beginning
-            n_points, tolerance = self._inducing_limits(rows.n_rows)
+            n_points, tolerance = inducing_limits(self.inducing, rows.n_rows, int(self.max_inducing), float(self.residual_tolerance))
             rows.sample(n_candidates(n_points), self._seed)
         self.kernel_ = resolve_kernel(kernel, rows, self._seed)
         if self._chooses_points:
-            candidates = sample_candidates(self.kernel_, rows, n_points, self._seed)
-            with one_blas_thread():
-                chosen = choose_inducing_points(self.kernel_, candidates, n_points=n_points, tolerance=tolerance)
-            points = candidates.rows[chosen]
+            points = points_from_rows(self.kernel_, rows, n_points, tolerance, self._seed)
         else:
             points = check_inducing_points(self.inducing, rows.n_columns, kernel)
         with one_blas_thread():
@@ -341,16 +365,6 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _chooses_points(self) -> bool:
         """Whether inducing points are chosen from the rows, rather than given."""
         return self.inducing is None or isinstance(self.inducing, Integral | str)
-
-    def _inducing_limits(self, n_rows: int | None) -> tuple[int, float]:
-        """Return the largest number of inducing points, and the residual that makes fewer of them enough."""
-        if self.inducing is None:
-            return int(self.max_inducing), float(self.residual_tolerance)
-        if not isinstance(self.inducing, str):
-            return int(self.inducing), 0.0
-        if n_rows is None:
-            raise ValueError('inducing="all" needs the number of rows, which these partitions do not tell: give a number.')
-        return n_rows, 0.0
 
     def _sum_moments(self, rows: Rows, checkpoint: Checkpoint | None = None, task: Task = SILENT) -> Moments:
         if checkpoint:
@@ -365,8 +379,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         with one_blas_thread():
             spectrum = self._find_spectrum()
             check_enough_directions(n_components, n_rows, spectrum.rank)
-            temperature = 1 / n_rows if isinstance(self.temperature, str) else float(self.temperature)
-            self._fitted_objective = Objective(float(self.variance_weight), float(self.covariance_weight), temperature)
+            self._fitted_objective = self._objective(self._temperature_for(n_rows))
             weights, self.objective_, self.report_ = inference_method(self.inference).infer(
                 spectrum, self._fitted_objective, n_components, self._seed, verbose=bool(self.verbose), task=task
             )
@@ -374,6 +387,14 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         own = self._nugget * n_rows / self.moments_.diagonal
         check_residual(self.residual_, own, float(self.residual_tolerance), self.features_.n_points)
         announce(f"objective {self.objective_:.6g}; {self.report_}", enabled=bool(self.verbose))
+
+    def _temperature_for(self, n_rows: float) -> float:
+        return 1 / n_rows if isinstance(self.temperature, str) else float(self.temperature)
+
+    def _objective(self, temperature: float) -> Objective:
+        """Return the objective. Raise ValueError where the parameters describe none."""
+        weights = self.variance_weight, self.covariance_weight
+        return Objective.checked(*weights, temperature, self.target_std, self.epsilon, self.variance_loss)
 
     def _find_spectrum(self) -> Spectrum:
         """Return the spectrum of the moments, which all refits share."""
@@ -397,8 +418,7 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         check_number("n_components", self.n_components, Integral, at_least=1)
         check_number("max_inducing", self.max_inducing, Integral, at_least=1)
         check_number("residual_tolerance", self.residual_tolerance, Real, at_least=0)
-        check_number("variance_weight", self.variance_weight, Real, at_least=0)
-        check_number("covariance_weight", self.covariance_weight, Real, at_least=0)
+        self._objective(temperature=1.0)
         if not isinstance(self.temperature, str) or self.temperature != "auto":
             check_number("temperature", self.temperature, Real, above=0, otherwise='or "auto"')
         if isinstance(self.inducing, Real):
@@ -410,12 +430,8 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def _check_first_rows(self, n_rows: int | None) -> None:
         """Raise ValueError where kernel or inducing points are chosen from these rows, and these are too few for that."""
-        chosen_from_rows = self._chooses_points or depends_on_rows(kernel_or_default(self.kernel))
-        if chosen_from_rows and n_rows is not None and n_rows < max(2, self.n_components):
-            raise ValueError(
-                f"The first rows choose lengthscale and inducing points, and n_samples={n_rows} are too few for {self.n_components} "
-                "components. Begin with more rows, or pass both a concrete kernel and inducing points to the constructor."
-            )
+        if self._chooses_points or depends_on_rows(kernel_or_default(self.kernel)):
+            check_enough_first_rows(n_rows, self.n_components)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -22,7 +22,9 @@ from gpssl.core._objective import (
     covariance_loss,
     expected_covariance_loss,
     expected_hinge,
+    expected_negative_variance,
     kl_divergence,
+    negative_variance,
     represented_covariance,
     variance_loss,
 )
@@ -56,6 +58,11 @@ def test_variance_loss_is_the_paper_s_equation_2_with_its_constants() -> None:
     assert variance_loss(np.cov(Z.T)) == pytest.approx(reference.variance_loss(Z), rel=1e-12)
     assert variance_loss(np.zeros((2, 2))) == pytest.approx(1 - np.sqrt(1e-7), rel=1e-12)  # γ = 1, ε = 1e-7, no factor ½
     assert variance_loss(np.diag([0.25, 4.0])) == pytest.approx(0.25, abs=1e-6)
+
+
+def test_negative_variance_is_the_mean_of_minus_the_variances() -> None:
+    Z = np.random.default_rng(0).standard_normal((50, 4)) * [0.1, 0.5, 1.0, 2.0]
+    assert negative_variance(np.cov(Z.T)) == pytest.approx(-Z.var(axis=0, ddof=1).mean(), rel=1e-12)
 
 
 def test_covariance_loss_is_vicreg_s_off_diagonal_sum_over_j() -> None:
@@ -115,17 +122,24 @@ def test_expected_hinge_has_the_derivatives_it_says(offset: float, mean: float, 
 def test_expected_losses_are_the_averages_over_draws() -> None:
     mean, std = some_weights()
     rng = np.random.default_rng(1)
-    losses = {"variance": np.empty(0), "covariance": np.empty(0)}
+    losses = {"variance": np.empty(0), "covariance": np.empty(0), "negative": np.empty(0)}
     for _ in range(20):
         weights = mean + std * rng.standard_normal((20_000, *mean.shape))
         covariance = represented_covariance(weights, SPECTRUM)
         losses["variance"] = np.append(losses["variance"], variance_loss(covariance))
         losses["covariance"] = np.append(losses["covariance"], covariance_loss(covariance))
+        losses["negative"] = np.append(losses["negative"], negative_variance(covariance))
     variance = ExpectedVarianceLoss(SPECTRUM, np.arange(3), 4096, seed=0)(mean, std).value
     # In expectation the tail adds Σλ² to each of the J (J − 1) squared covariances.
     closed_form = expected_covariance_loss(mean, std, SPECTRUM).value - 2 * SPECTRUM.tail_sum_of_squares
-    for expected, drawn in ((variance, losses["variance"]), (closed_form, losses["covariance"])):
+    # In the draws the tail's variance is not random.
+    negative = expected_negative_variance(mean, std, SPECTRUM).value
+    for expected, drawn in ((variance, losses["variance"]), (closed_form, losses["covariance"]), (negative, losses["negative"])):
         assert expected == pytest.approx(drawn.mean(), abs=4 * drawn.std() / np.sqrt(len(drawn)))
+
+
+def test_gradient_of_the_expected_negative_variance() -> None:
+    assert_gradient(lambda m, s: expected_negative_variance(m, s, SPECTRUM), *some_weights())
 
 
 def test_gradient_of_the_expected_covariance_loss() -> None:

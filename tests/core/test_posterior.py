@@ -5,11 +5,13 @@ import pickle
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
+from sklearn.decomposition import KernelPCA
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 import gpssl.core._draws
 from gpssl import GPSSL
 from gpssl.core._checked_rows import rows_in_memory
+from gpssl.core._posterior import Posterior
 from gpssl.inference import Sampling
 
 Array = NDArray[np.float64]
@@ -217,3 +219,84 @@ def test_rows_that_have_been_checked_are_not_checked_again(circles: Array) -> No
         functions(with_nan)
     values = functions.one_row_at_a_time(rows_in_memory(with_nan))
     np.testing.assert_allclose(values[:, :3], functions.one_row_at_a_time(circles[:3]), rtol=1e-9)
+
+
+# The posterior kernel
+
+
+def cloud() -> Array:
+    return np.random.default_rng(0).normal(size=(80, 2))
+
+
+def test_kernel_features_have_the_mean_product_of_drawn_functions() -> None:
+    """φ(x)ᵀφ(y) = E[(1/J) Σ_j f_j(x) f_j(y)] at rows that the inducing points leave nothing open at."""
+    X = cloud()
+    ssl = GPSSL(3, kernel=RBF(1.0), inducing="all", random_state=0).fit(X)
+    features, draws = ssl.kernel_features(X[:6]), ssl.sample(X[:6], N_DRAWS)
+    products = np.einsum("snj,smj->snm", draws, draws) / 3
+    error = products.std(axis=0) / np.sqrt(N_DRAWS)
+    assert (np.abs(products.mean(axis=0) - features @ features.T) < 4.5 * error + 1e-6).all()
+
+
+@pytest.mark.filterwarnings("ignore:The chains have not mixed")  # and need not, for the moments of what they store
+@pytest.mark.parametrize("inference", ["mode", Sampling(2, 100, 200)])
+def test_kernel_features_of_a_mode_and_of_stored_draws(inference: str | Sampling) -> None:
+    """Second moments of what is stored along the learned directions, the prior along the others."""
+    X = cloud()
+    ssl = GPSSL(2, kernel=RBF(1.0), temperature=0.1, inference=inference, random_state=0).fit(X)
+    weights, posterior = ssl.posterior_.weights, ssl.posterior_
+    stored = weights.mean[None] if isinstance(inference, str) else weights.draws  # type: ignore[attr-defined]
+    rank = posterior.basis.shape[1]
+    g = posterior.kernel_weights(posterior.full_basis())
+    np.testing.assert_allclose(g[:rank], (stored**2).mean(axis=(0, 1)))
+    np.testing.assert_array_equal(g[rank:], 1.0)
+
+
+def test_a_full_basis_is_orthonormal_and_begins_with_the_learned_directions(ssl: GPSSL) -> None:
+    basis, rank = ssl.posterior_.full_basis(), ssl.posterior_.basis.shape[1]
+    np.testing.assert_allclose(basis.T @ basis, np.eye(len(basis)), atol=1e-10)
+    np.testing.assert_array_equal(basis[:, :rank], ssl.posterior_.basis)
+
+
+def test_when_it_is_hot_the_posterior_kernel_is_the_prior_s(circles: Array) -> None:
+    ssl = GPSSL(2, kernel=RBF(0.4), temperature=1e6, random_state=0).fit(circles)
+    features = ssl.kernel_features(circles[:50])
+    np.testing.assert_allclose(features @ features.T, RBF(0.4)(circles[:50]), atol=1e-3)
+    prior = Posterior.of_prior(ssl.features_, 2)
+    exact = prior.kernel_features(circles[:50])
+    np.testing.assert_allclose(exact @ exact.T, RBF(0.4)(circles[:50]), atol=1e-3)  # up to what the inducing points leave open
+    np.testing.assert_array_equal(prior.kernel_weights(prior.full_basis()), 1.0)
+    np.testing.assert_array_equal(prior.mean(circles[:5]), 0.0)
+    np.testing.assert_allclose(prior.std(circles[:5]), 1.0, atol=1e-8)
+
+
+@pytest.mark.parametrize(("amplitude", "excess"), [(1.0, 0.3), (1e-3, 1e-3)])
+def test_when_it_is_cold_the_posterior_kernel_is_that_of_kernel_principal_components(amplitude: float, excess: float) -> None:
+    """g_a → 1 / (J λ_a) (1 + O(λ_a)) along the leading J directions and 0 along the others.
+
+    The hinge is zero above the target, so that along the component that a dimension stands for q stays as wide as it can without falling
+    below: m² + s² exceeds 1/λ_a, by a number of order one. Relative to 1/λ_a that vanishes where the eigenvalues are small.
+    """
+    X, kernel = cloud(), ConstantKernel(amplitude) * RBF(1.0)
+    ssl = GPSSL(2, kernel=kernel, inducing="all", temperature=1e-10, random_state=0).fit(X)
+    g = ssl.posterior_.kernel_weights(ssl.posterior_.full_basis())
+    shares = 2 * g[: len(ssl.eigenvalues_)] * ssl.eigenvalues_
+    assert (shares[:2] > 1 - 2e-4).all()  # of the 1e-4 that the loss adds to each variance
+    assert (shares[:2] < 1 + excess).all()
+    assert shares[2:].sum() < 2e-4
+    whitened = KernelPCA(2, kernel="precomputed").fit_transform(kernel(X))
+    whitened /= whitened.std(axis=0, ddof=1)
+    features = ssl.kernel_features(X)
+    features -= features.mean(axis=0)
+    error = np.linalg.norm(features @ features.T - whitened @ whitened.T / 2) / np.linalg.norm(whitened @ whitened.T / 2)
+    assert error < excess
+    # The span is the same whatever the size of the eigenvalues.
+    explained = np.linalg.lstsq(whitened, features, rcond=None)[0]
+    assert np.linalg.norm(features - whitened @ explained) < 0.01 * np.linalg.norm(features)
+
+
+def test_kernel_features_check_their_rows_and_follow_weights(circles: Array) -> None:
+    ssl = GPSSL(2, random_state=0).fit(circles)
+    with pytest.raises(ValueError, match="3 features"):
+        ssl.kernel_features(np.zeros((2, 3)))
+    assert ssl.kernel_features(circles[:7]).shape == (7, len(ssl.inducing_points_))

@@ -66,6 +66,15 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, sample_weight: Any = N
     return rows_in_memory(checked, check_weights(sample_weight, checked.shape[0]), header)
 
 
+def check_enough_first_rows(n_rows: int | None, n_components: int) -> None:
+    """Raise ValueError where the first rows of several calls, from which the rest of a model is chosen, are too few for that."""
+    if n_rows is not None and n_rows < max(2, n_components):
+        raise ValueError(
+            f"The first rows choose lengthscale and inducing points, and n_samples={n_rows} are too few for {n_components} "
+            "components. Begin with more rows, or pass both a concrete kernel and inducing points to the constructor."
+        )
+
+
 def check_new_rows(model: Any, X: Any, kernel: Kernel) -> Rows:
     """Check rows for a fitted model, and warn where they are outside of what it was trained on."""
     rows = check_rows(model, X, kernel, reset=False)
@@ -83,12 +92,16 @@ def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool,
     if _comes_in_parts(X) and not isinstance(X, np.memmap | str):
         name = type(preparing or kernel).__name__
         raise TypeError(f"{name} needs rows in memory, in a list, an array or a data frame; got {type(X).__name__}: read them first.")
+    if getattr(getattr(X, "dtype", None), "kind", None) == "c":
+        raise ValueError("Complex data not supported: pass real and imaginary parts as columns of their own.")
     rows = as_object_rows(X) if preparing is None else preparing.prepare(X)
     if rows.ndim == 2:
         check_of_cells(kernel)(rows)
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns
+        if rows.shape[1] == 0:
+            raise ValueError(f"Found rows with 0 feature(s) (shape={rows.shape}) while a minimum of 1 is required.")
     if len(rows) < min_rows:
-        raise ValueError(f"Found {len(rows)} rows; at least {min_rows} are needed.")
+        raise ValueError(f"Found n_samples={len(rows)} rows; at least {min_rows} are needed.")
     return rows
 
 
@@ -145,7 +158,7 @@ def _check_lazy_rows(estimator: Any, X: Any, sample_weight: Any, *, reset: bool,
         columns = pd.DataFrame(columns, columns=rows.names)
     validate_data(estimator, columns, reset=reset, skip_check_array=True)
     if rows.n_rows is not None and rows.n_rows < min_rows:
-        raise ValueError(f"Found {rows.n_rows} rows; at least {min_rows} are needed.")
+        raise ValueError(f"Found n_samples={rows.n_rows} rows; at least {min_rows} are needed.")
     if sample_weight is None:
         return rows
     weight = np.asarray(sample_weight)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._runtime.threads import map_on_threads
+from .._runtime.threads import map_on_threads, one_blas_thread
 from ..data._arrays import hash_rows, in_double_precision, result_dtype, row_blocks
 from ..data._rows import Rows
 from ..kernels._protocol import BlockKernel, SelfDescribingKernel, block_kernel, check_finite_kernel, kernel_diagonal
@@ -84,7 +84,7 @@ class Features:
     @cached_property
     def fingerprint(self) -> str:
         """A text that is the same for the same kernel and inducing points, on any machine."""
-        digest = hashlib.sha256(_describe(self.kernel).encode())
+        digest = hashlib.sha256(describe_kernel(self.kernel).encode())
         digest.update(hash_rows(self.points, seed=0).astype("<u8").tobytes())
         return digest.hexdigest()[:16]
 
@@ -155,7 +155,7 @@ def stable_cholesky(covariance: Array, kernel: Kernel, scale: float | None = Non
     )
 
 
-def _describe(value: Any) -> str:
+def describe_kernel(value: Any) -> str:
     """Describe a kernel with all digits of its parameters, which its own `repr` rounds, and arrays by a digest of what they hold.
 
     A kernel with parameters that cannot be described like this has a method `describe`.
@@ -164,9 +164,9 @@ def _describe(value: Any) -> str:
         return value.describe()
     if isinstance(value, Kernel):
         parameters = sorted(value.get_params(deep=False).items())
-        return f"{type(value).__name__}({', '.join(f'{name}={_describe(part)}' for name, part in parameters)})"
+        return f"{type(value).__name__}({', '.join(f'{name}={describe_kernel(part)}' for name, part in parameters)})"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_describe, value))}]"
+        return f"[{', '.join(map(describe_kernel, value))}]"
     if callable(value):
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
     if isinstance(value, np.ndarray) and value.size > LONGEST_TEXT:
@@ -216,6 +216,24 @@ def nugget_of_rows(kernel: Kernel, rows: NDArray[Any]) -> Array:
             nugget[block] = 0.0
             break
     return nugget
+
+
+def inducing_limits(inducing: int | str | None, n_rows: int | None, at_most: int, tolerance: float) -> tuple[int, float]:
+    """Return the largest number of inducing points, and the residual that makes fewer of them enough."""
+    if inducing is None:
+        return at_most, tolerance
+    if not isinstance(inducing, str):
+        return int(inducing), 0.0
+    if n_rows is None:
+        raise ValueError('inducing="all" needs the number of rows, which these partitions do not tell: give a number.')
+    return n_rows, 0.0
+
+
+def points_from_rows(kernel: Kernel, rows: Rows, n_points: int, tolerance: float, seed: int) -> NDArray[Any]:
+    """Return inducing points from a sample of the rows. [M, …]"""
+    candidates = sample_candidates(kernel, rows, n_points, seed)
+    with one_blas_thread():
+        return candidates.rows[choose_inducing_points(kernel, candidates, n_points=n_points, tolerance=tolerance)]
 
 
 def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points: int, tolerance: float) -> NDArray[np.intp]:

@@ -6,7 +6,7 @@ import hashlib
 import operator
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from os import PathLike
@@ -134,15 +134,39 @@ def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None
 
     Parts do not depend on the number of threads, so neither does a bit of the result.
     """
-    # Each thread holds two matrices of this size, and one waits to be added.
-    max_threads = max(1, THREAD_BYTES // (24 * features.n_points**2))
-    total = rows.reduce(partial(_moments_of_part, features), operator.add, progress=progress, max_threads=max_threads, keeper=keeper)
-    if not np.isfinite(total.second).all():
+    total = rows.reduce(
+        partial(_moments_of_part, features), operator.add, progress=progress, max_threads=_max_threads([features]), keeper=keeper
+    )
+    _check_finite(total)
+    return total
+
+
+def moments_for_all(many: Sequence[Features], rows: Rows, *, progress: Progress | None = None) -> list[Moments]:
+    """Return the moments for each of several kernels, from one pass over the rows."""
+
+    def summarize(part: Part) -> list[Moments]:
+        return [_moments_of_part(features, part) for features in many]
+
+    def combine(one: list[Moments], other: list[Moments]) -> list[Moments]:
+        return [first + second for first, second in zip(one, other, strict=True)]
+
+    found = rows.reduce(summarize, combine, progress=progress, max_threads=_max_threads(many))
+    for total in found:
+        _check_finite(total)
+    return found
+
+
+def _max_threads(many: Sequence[Features]) -> int:
+    """Return how many threads fit in memory: each holds two matrices for each kernel, and one waits to be added."""
+    return max(1, THREAD_BYTES // (24 * sum(features.n_points**2 for features in many)))
+
+
+def _check_finite(moments: Moments) -> None:
+    if not np.isfinite(moments.second).all():
         raise ValueError(
             "The kernel's values overflow when squared. Scale the columns (for example with StandardScaler), or choose a bounded "
             "kernel such as RBF."
         )
-    return total
 
 
 def _moments_of_part(features: Features, part: Part) -> Moments:

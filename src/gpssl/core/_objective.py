@@ -6,6 +6,7 @@ v_ja ~ N(m_ja, s_ja²) the weight of direction a in dimension j. All functions t
 | paper                        | here                                                     |
 |------------------------------|----------------------------------------------------------|
 | ℓ_var, eq. 2                 | `variance_loss`, in expectation `ExpectedVarianceLoss`   |
+| −Var, proposition 1          | `negative_variance`, in expectation `expected_negative_variance` |
 | ℓ_cov, eq. 3 (VICReg's form) | `covariance_loss`, in expectation `expected_covariance_loss` |
 | ℓ, eq. 4                     | `Objective.loss`                                         |
 | KL(q ‖ p), section 2.2       | `kl_divergence`                                          |
@@ -13,23 +14,28 @@ v_ja ~ N(m_ja, s_ja²) the weight of direction a in dimension j. All functions t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from functools import lru_cache, partial
+from numbers import Real
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from .._validation import check_number
 from ._moments import Spectrum
 
 Array = NDArray[np.float64]
+VarianceForm = Literal["hinge", "negative"]
+VARIANCE_FORMS: tuple[VarianceForm, ...] = get_args(VarianceForm)
 
 TARGET = 1.0
-"""γ: the standard deviation below which the variance loss pulls a dimension apart."""
+"""The paper's γ: the standard deviation below which the variance loss pulls a dimension apart."""
 EPSILON = 1e-7
-"""ε: keeps the square root differentiable at zero."""
+"""The paper's ε: keeps the square root differentiable at zero."""
 
 NEGLECTED_VARIANCE = 1e-4
 """Share of the prior variance of C_jj that directions without draws may have; see `ExpectedVarianceLoss`."""
@@ -43,10 +49,15 @@ For an offset above 1e-2 the error is below 1e-10, above 1e-3 below 1e-8. A smal
 directions, leaves a kink at y = 0 that costs digits: 1e-4 at 1e-7."""
 
 
-def variance_loss(covariance: Array) -> Array:
+def variance_loss(covariance: Array, target_std: float = TARGET, epsilon: float = EPSILON) -> Array:
     """Return ℓ_var = (1/J) Σ_j max(0, γ − sqrt(C_jj + ε)), for each matrix C in an array [..., J, J]. [...]"""
-    deviations = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1) + EPSILON)
-    return np.maximum(0.0, TARGET - deviations).mean(axis=-1)
+    deviations = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1) + epsilon)
+    return np.maximum(0.0, target_std - deviations).mean(axis=-1)
+
+
+def negative_variance(covariance: Array) -> Array:
+    """Return −(1/J) Σ_j C_jj, for each matrix C in an array [..., J, J]. [...]"""
+    return -np.diagonal(covariance, axis1=-2, axis2=-1).mean(axis=-1)
 
 
 def covariance_loss(covariance: Array) -> Array:
@@ -70,6 +81,10 @@ class Gradient(NamedTuple):
     """[J, r]"""
     by_std: Array
     """[J, r]"""
+
+
+Expectation = Callable[[Array, Array], Gradient]
+"""The expectation of a loss over q, from its means and standard deviations."""
 
 
 def kl_divergence(mean: Array, std: Array) -> Gradient:
@@ -103,6 +118,13 @@ def expected_covariance_loss(mean: Array, std: Array, spectrum: Spectrum) -> Gra
     return Gradient(value, 4 / n_components * by_mean, 4 / n_components * by_std)
 
 
+def expected_negative_variance(mean: Array, std: Array, spectrum: Spectrum) -> Gradient:
+    """Return E_q[−(1/J) Σ_j C_jj] = −(1/J) Σ_ja λ_a (m_ja² + s_ja²) − tail − ρ."""
+    scale = spectrum.eigenvalues / len(mean)
+    value = -float((scale * (mean**2 + std**2)).sum()) - spectrum.tail_sum - spectrum.residual
+    return Gradient(value, -2 * scale * mean, -2 * scale * std)
+
+
 class HingeExpectation(NamedTuple):
     """E max(0, γ − sqrt(c + y²)) over y ~ N(b, σ²), and its derivatives."""
 
@@ -112,7 +134,7 @@ class HingeExpectation(NamedTuple):
     by_std: Array
 
 
-def expected_hinge(offset: Array, mean: Array, std: Array) -> HingeExpectation:
+def expected_hinge(offset: Array, mean: Array, std: Array, target_std: float = TARGET) -> HingeExpectation:
     """Return E max(0, γ − sqrt(c + y²)) over y ~ N(b, σ²), elementwise, for c = `offset` > 0.
 
     With y = √c sinh u the root becomes √c cosh u and the integrand is smooth on the interval where it is positive,
@@ -122,7 +144,7 @@ def expected_hinge(offset: Array, mean: Array, std: Array) -> HingeExpectation:
         ∂/∂c = −E[1{q<γ} / 2q]      ∂/∂b = −E[1{q<γ} y/q]      ∂/∂σ = −E[1{q<γ} y/q · (y−b)/σ]      q = sqrt(c + y²)
     """
     root = np.sqrt(offset)
-    reach = np.arccosh(np.maximum(TARGET / root, 1.0))
+    reach = np.arccosh(np.maximum(target_std / root, 1.0))
     lower = np.maximum(-reach, np.arcsinh((mean - QUADRATURE_WINDOW * std) / root))
     upper = np.minimum(reach, np.arcsinh((mean + QUADRATURE_WINDOW * std) / root))
     half_width = np.maximum(upper - lower, 0.0) / 2
@@ -136,7 +158,7 @@ def expected_hinge(offset: Array, mean: Array, std: Array) -> HingeExpectation:
     factor = half_width / (np.sqrt(2 * np.pi) * std)
     weighted_y = density * y
     return HingeExpectation(
-        value=factor * ((density * q * (TARGET - q)) @ QUADRATURE_WEIGHTS),
+        value=factor * ((density * q * (target_std - q)) @ QUADRATURE_WEIGHTS),
         by_offset=-0.5 * factor * (density @ QUADRATURE_WEIGHTS),
         by_mean=-factor * (weighted_y @ QUADRATURE_WEIGHTS),
         by_std=-factor * ((weighted_y * standard) @ QUADRATURE_WEIGHTS),
@@ -156,9 +178,18 @@ class ExpectedVarianceLoss:
     and enter by their mean.
     """
 
-    def __init__(self, spectrum: Spectrum, own: NDArray[np.intp], n_draws: int, seed: int) -> None:
+    def __init__(
+        self,
+        spectrum: Spectrum,
+        own: NDArray[np.intp],
+        n_draws: int,
+        seed: int,
+        target_std: float = TARGET,
+        epsilon: float = EPSILON,
+    ) -> None:
         self.eigenvalues = spectrum.eigenvalues
-        self.constant = spectrum.residual + spectrum.tail_sum + EPSILON
+        self.target_std = target_std
+        self.constant = spectrum.residual + spectrum.tail_sum + epsilon
         self.own = own
         self.dimensions = np.arange(len(own))
         self.others = np.tile(self.eigenvalues, (len(own), 1))
@@ -177,7 +208,8 @@ class ExpectedVarianceLoss:
         offset += self.excess @ (drawn_others * drawn_std**2).T
         own, root = (self.dimensions, self.own), np.sqrt(self.eigenvalues[self.own])
         shape = offset.shape
-        hinge = expected_hinge(offset, np.broadcast_to(root * mean[own], shape), np.broadcast_to(root * std[own], shape))
+        own_mean, own_std = np.broadcast_to(root * mean[own], shape), np.broadcast_to(root * std[own], shape)
+        hinge = expected_hinge(offset, own_mean, own_std, self.target_std)
         scale = 1 / hinge.value.size
         slope = scale * hinge.by_offset
         total, along, excess = slope.sum(axis=0)[:, None], slope.T @ self.draws, slope.T @ self.excess
@@ -208,12 +240,43 @@ class Objective:
     """c_C"""
     temperature: float
     """τ"""
+    target_std: float = TARGET
+    """γ"""
+    epsilon: float = EPSILON
+    """ε"""
+    variance_loss: VarianceForm = "hinge"
+    """The form of ℓ_var: VICReg's hinge, or the negative variance of proposition 1, which has neither γ nor ε."""
+
+    @classmethod
+    def checked(
+        cls, variance_weight: Any, covariance_weight: Any, temperature: float, target_std: Any, epsilon: Any, variance_loss: Any
+    ) -> Objective:
+        """Return the objective that a user describes. Raise ValueError for the first value that has no meaning."""
+        check_number("variance_weight", variance_weight, Real, at_least=0)
+        check_number("covariance_weight", covariance_weight, Real, at_least=0)
+        check_number("target_std", target_std, Real, above=0)
+        check_number("epsilon", epsilon, Real, above=0)
+        if not isinstance(variance_loss, str) or variance_loss not in VARIANCE_FORMS:
+            raise ValueError(f"variance_loss must be one of {', '.join(VARIANCE_FORMS)}, got {variance_loss!r}.")
+        return cls(float(variance_weight), float(covariance_weight), temperature, float(target_std), float(epsilon), variance_loss)
 
     def loss(self, covariance: Array) -> Array:
         """Return ℓ(C) = c_V ℓ_var + c_C ℓ_cov, for each matrix in an array [..., J, J]. [...]"""
-        return self.variance_weight * variance_loss(covariance) + self.covariance_weight * covariance_loss(covariance)
+        return self.variance_weight * self.spread_loss(covariance) + self.covariance_weight * covariance_loss(covariance)
 
-    def expected(self, mean: Array, std: Array, spectrum: Spectrum, expected_variance: ExpectedVarianceLoss) -> Gradient:
+    def spread_loss(self, covariance: Array) -> Array:
+        """Return ℓ_var, for each matrix in an array [..., J, J]. [...]"""
+        if self.variance_loss == "negative":
+            return negative_variance(covariance)
+        return variance_loss(covariance, self.target_std, self.epsilon)
+
+    def expected_spread_loss(self, spectrum: Spectrum, own: NDArray[np.intp], n_draws: int, seed: int) -> Expectation:
+        """Return E_q[ℓ_var] as a function of the means and standard deviations of q."""
+        if self.variance_loss == "negative":
+            return partial(expected_negative_variance, spectrum=spectrum)
+        return ExpectedVarianceLoss(spectrum, own, n_draws, seed, self.target_std, self.epsilon)
+
+    def expected(self, mean: Array, std: Array, spectrum: Spectrum, expected_variance: Expectation) -> Gradient:
         """Return E_q[ℓ] + τ KL(q ‖ p), the negative ELBO of the paper's section 2.2, with its gradient."""
         terms = (
             (self.variance_weight, expected_variance(mean, std)),

@@ -5,6 +5,7 @@ That distribution is normal, a single point, or draws. Each kind answers the que
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from ..data._arrays import BLOCK_ROWS, result_dtype, row_blocks, rows_in_cache
 from ..kernels._protocol import kernel_diagonal
 from ._draws import FunctionDraws
 from ._features import Features
-from ._objective import Objective, kl_divergence, normal_draws, variance_loss
+from ._objective import Objective, kl_divergence, normal_draws
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,10 @@ class Weights(Protocol):
 
     def variance_along(self, projections: Array) -> Array:
         """Return Var(bᵀ v_j) for each row b of the projections [n, r]. [n, J]"""
+        ...
+
+    def second_moment(self) -> Array:
+        """Return (1/J) Σ_j E v_ja² for each direction. [r]"""
         ...
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
@@ -95,6 +100,38 @@ class Posterior:
         size = min(rows_in_cache(self.features.n_points), len(X) // FEWEST_BLOCKS)
         map_on_threads(fill, list(row_blocks(len(X), max(BLOCK_ROWS, size))))
 
+    @classmethod
+    def of_prior(cls, features: Features, n_components: int) -> Posterior:
+        """Return the prior: a posterior without learned directions."""
+        nothing = np.empty((n_components, 0))
+        return cls(features, np.empty((features.n_points, 0)), GaussianWeights(nothing, nothing))
+
+    def full_basis(self) -> Array:
+        """Return the learned directions, completed to an orthonormal basis by directions along which the prior holds. [M, M]"""
+        n_points, rank = self.basis.shape
+        if rank == 0:
+            return np.eye(n_points)
+        completed, _ = np.linalg.qr(self.basis, mode="complete")
+        return np.concatenate([self.basis, completed[:, rank:]], axis=1)
+
+    def kernel_weights(self, basis: Array) -> Array:
+        """Return g along an orthonormal basis that begins with the learned directions: the weights of the posterior kernel. [M]
+
+        E[(1/J) Σ_j f_j(x) f_j(y)] = Σ_a g_a b_a(x) b_a(y) + (what the inducing points leave open),      b(x) = Qᵀ a(x)
+        g_a = (1/J) Σ_j E v_ja², and 1 along the other directions.
+
+        It lies between the prior's kernel (τ → ∞, g = 1) and that of the first J kernel principal components (τ → 0). These are whitened,
+        g_a = γ² / (J λ_a), up to a factor 1 + O(λ_a / γ²): the hinge lets q stay wide above its target γ.
+        """
+        weights = np.ones(basis.shape[1])
+        weights[: self.basis.shape[1]] = self.weights.second_moment()
+        return weights
+
+    def kernel_features(self, X: NDArray[Any]) -> Array:
+        """Return φ(x) = sqrt(g) ∘ b(x), with φ(x)ᵀφ(y) the posterior kernel. [n, M]"""
+        basis = self.full_basis()
+        return self.features.project(X, basis * np.sqrt(self.kernel_weights(basis)))
+
     def draw_functions(self, n_draws: int, seed: int) -> FunctionDraws:
         """Draw functions from the posterior, which can be evaluated at any rows."""
         rng = np.random.default_rng(seed)
@@ -117,25 +154,39 @@ class GaussianWeights:
         """Return Σ_a b_a² s_ja²."""
         return projections**2 @ (self.std**2).T
 
+    def second_moment(self) -> Array:
+        """Return (1/J) Σ_j (m_ja² + s_ja²)."""
+        return (self.mean**2 + self.std**2).mean(axis=0)
+
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
         """Return m + s η."""
         return self.mean + self.std * rng.standard_normal((n_draws, *self.mean.shape))
 
     def expected_loss(self, covariance: Array, residual: float, objective: Objective) -> float:
-        """Return the expectation, of the covariance loss in closed form, of the variance loss by quasi-random draws."""
+        """Return the expectation: of the covariance loss and the negative variance in closed form, of the hinge by quasi-random draws."""
         mean = _pad(self.mean, len(covariance), 0.0)
         std = _pad(self.std, len(covariance), 1.0)
         off_diagonal = _expected_squared_covariances(mean, std, covariance)
         np.fill_diagonal(off_diagonal, 0.0)
-        draws = normal_draws(SCORE_DRAWS, len(covariance), seed=0)
-        weights = mean[:, None] + std[:, None] * draws
-        variances = np.einsum("jsa,jsa->sj", weights @ covariance, weights) + residual
-        hinges = variance_loss(variances[..., None] * np.eye(len(mean)))
-        return float(objective.variance_weight * hinges.mean() + objective.covariance_weight * off_diagonal.sum() / len(mean))
+        of_draws = _expected_variances if objective.variance_loss == "negative" else _drawn_variances
+        variances = of_draws(mean, std, covariance) + residual
+        spread = objective.spread_loss(variances[..., None] * np.eye(len(mean)))
+        return float(objective.variance_weight * spread.mean() + objective.covariance_weight * off_diagonal.sum() / len(mean))
 
     def divergence(self) -> float:
         """Return KL(q ‖ p)."""
         return kl_divergence(self.mean, self.std).value
+
+
+def warn_if_mean_is_zero(posterior: Posterior, stacklevel: int) -> None:
+    """Warn where functions differ and their mean is zero at all rows. At a mode of zero they do not differ, and no draw is of use."""
+    if isinstance(posterior.weights, GaussianWeights) and not posterior.weights.mean.any():
+        warnings.warn(
+            "The posterior mean is zero at this temperature, so that the mean representation says nothing about the rows: "
+            "lower the temperature, or use draws.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 @dataclass(frozen=True)
@@ -147,6 +198,10 @@ class PointWeights:
     def variance_along(self, projections: Array) -> Array:
         """Return zero."""
         return np.zeros((len(projections), len(self.mean)))
+
+    def second_moment(self) -> Array:
+        """Return the squares at the mode, averaged over dimensions."""
+        return (self.mean**2).mean(axis=0)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
         """Return the mode for every draw."""
@@ -178,6 +233,10 @@ class DrawnWeights:
         deviations = self.draws - self.mean
         return np.stack([((projections @ deviations[:, j].T) ** 2).mean(axis=1) for j in range(deviations.shape[1])], 1)
 
+    def second_moment(self) -> Array:
+        """Return the mean square of the draws, averaged over dimensions."""
+        return (self.draws**2).mean(axis=(0, 1))
+
     def draw(self, n_draws: int, rng: np.random.Generator) -> Array:
         """Choose stored draws at random; none twice while there are enough."""
         n_stored = len(self.draws)
@@ -202,6 +261,18 @@ def _pad(values: Array, n_directions: int, fill: float) -> Array:
     """Return the values along the learned directions, followed by the prior's along the tail."""
     tail = np.full((len(values), n_directions - values.shape[1]), fill)
     return np.concatenate([values, tail], axis=1)
+
+
+def _drawn_variances(mean: Array, std: Array, covariance: Array) -> Array:
+    """Return v_jᵀ A v_j for quasi-random draws of v. [S, J]"""
+    draws = normal_draws(SCORE_DRAWS, len(covariance), seed=0)
+    weights = mean[:, None] + std[:, None] * draws
+    return np.einsum("jsa,jsa->sj", weights @ covariance, weights)
+
+
+def _expected_variances(mean: Array, std: Array, covariance: Array) -> Array:
+    """Return E[v_jᵀ A v_j] = m_jᵀ A m_j + Σ_a s_ja² A_aa, which is all that a linear loss needs. [1, J]"""
+    return (((mean @ covariance) * mean).sum(axis=1) + std**2 @ covariance.diagonal())[None]
 
 
 def _expected_squared_covariances(mean: Array, std: Array, covariance: Array) -> Array:

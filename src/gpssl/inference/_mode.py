@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator
 
 from .._runtime.progress import SILENT, Task
 from ..core._moments import Spectrum
-from ..core._objective import EPSILON, TARGET, Objective, expected_covariance_loss, represented_covariance
+from ..core._objective import Objective, expected_covariance_loss, represented_covariance
 from ..core._posterior import PointWeights
+from ._negative_variance import negative_variance_mode, widths_of_free_dimensions
 
 Array = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ FIRST_STD = 0.5
 SWEEPS = 20
 """The fixed-point iteration for the widths at a start begins with this standard deviation and makes so many sweeps."""
 LEAST_ENERGY = 1e-4
-"""The least variance that a start gives to a direction: at zero the gradient is zero by symmetry."""
+"""The least variance that a start gives to a direction, over γ²: at zero the gradient is zero by symmetry."""
 
 
 class Arrangement(NamedTuple):
@@ -57,7 +58,8 @@ class Mode(BaseEstimator):
     """Minimizes ℓ(C(v)) + τ/2 |v|², the negative log density of the generalized posterior times τ.
 
     There are two arrangements, both in closed form: each dimension along a direction of its own (`spectral_mode`), or all
-    dimensions sharing the leading directions (`shared_mode`), which is kept if it is better by one per cent.
+    dimensions sharing the leading directions (`shared_mode`), which is kept if it is better by one per cent. With the negative
+    variance as the loss, the mode is zero, or at one temperature the first kernel principal component (`negative_variance_mode`).
     """
 
     def infer(
@@ -65,20 +67,30 @@ class Mode(BaseEstimator):
     ) -> tuple[PointWeights, float, ModeReport]:
         """Return the mode, the objective there, and its arrangement. There are no draws, so the seed is not used."""
         spectrum = replace(spectrum, tail_sum=0.0, tail_sum_of_squares=0.0)  # at the mode the tail is zero
-        name, arrangement = "spectral", spectral_mode(spectrum, objective, n_components)
-        if sharing_pays(spectrum, objective, n_components):
-            name, arrangement = "shared", shared_mode(spectrum, objective, n_components)
-        weights = with_fixed_signs(arrangement.weights(spectrum.rank), spectrum.eigenvalues)
+        name, weights = _mode(spectrum, objective, n_components)
+        weights = with_fixed_signs(weights, spectrum.eigenvalues)
         value = _negative_log_density(weights, spectrum, objective)
         unused = len(spectrum.basis) - spectrum.rank
         return PointWeights(np.pad(weights, ((0, 0), (0, unused)))), value, ModeReport(name)
 
 
+def _mode(spectrum: Spectrum, objective: Objective, n_components: int) -> tuple[str, Array]:
+    """Return the name of the arrangement with the higher density, and its weights. [J, r]"""
+    if objective.variance_loss == "negative":
+        return "spectral", negative_variance_mode(spectrum, objective, n_components)
+    if sharing_pays(spectrum, objective, n_components):
+        return "shared", shared_mode(spectrum, objective, n_components).weights(spectrum.rank)
+    return "spectral", spectral_mode(spectrum, objective, n_components).weights(spectrum.rank)
+
+
 def sharing_pays(spectrum: Spectrum, objective: Objective, n_components: int) -> bool:
     """Return whether the mode is better by one per cent where the dimensions share directions.
 
-    Where dimensions outnumber directions they share in any case, and the spectral arrangement is no minimum, only a way to share.
+    Where dimensions outnumber directions they share in any case, and the spectral arrangement is no minimum, only a way to share. The
+    negative variance leaves nothing to share: at its mode all weights are zero, or all but one.
     """
+    if objective.variance_loss == "negative":
+        return False
     spectral, shared = (
         _negative_log_density(mode(spectrum, objective, n_components).weights(spectrum.rank), spectrum, objective)
         for mode in (spectral_mode, shared_mode)
@@ -101,9 +113,9 @@ def spectral_mode(spectrum: Spectrum, objective: Objective, n_components: int) -
     """
     mixing = own_directions(spectrum, n_components)
     eigenvalues = spectrum.eigenvalues[: mixing.shape[1]]
-    constant = _constant(spectrum)
+    constant = _constant(spectrum, objective)
     unbounded = objective.variance_weight * eigenvalues / (n_components * objective.temperature)
-    deviation = np.maximum(np.minimum(unbounded, TARGET), np.sqrt(constant))
+    deviation = np.maximum(np.minimum(unbounded, objective.target_std), np.sqrt(constant))
     return Arrangement(mixing, np.sqrt((deviation**2 - constant).clip(0) / eigenvalues))
 
 
@@ -125,13 +137,13 @@ def shared_mode(spectrum: Spectrum, objective: Objective, n_components: int) -> 
     prices = n_components * objective.temperature / (4 * eigenvalues)
     # Without a covariance loss all dimensions take the first direction. A tiny weight has the same effect and avoids a division by zero.
     covariance_weight = max(objective.covariance_weight, LEAST_COVARIANCE_WEIGHT * float(prices[0]))
-    constant = _constant(spectrum)
+    constant = _constant(spectrum, objective)
 
     def slope(variance: float) -> float:
         level = _water_level(prices, covariance_weight * n_components * variance)
         return 2 * (level - covariance_weight * variance) - objective.variance_weight / (2 * np.sqrt(variance + constant))
 
-    variance = largest = max(0.0, TARGET**2 - constant)
+    variance = largest = max(0.0, objective.target_std**2 - constant)
     if slope(largest) > 0:
         variance = brentq(slope, 0.0, largest, xtol=1e-15, rtol=1e-14) if slope(0.0) < 0 else 0.0
     level = _water_level(prices, covariance_weight * n_components * variance)
@@ -193,9 +205,9 @@ def with_fixed_signs(mean: Array, eigenvalues: Array) -> Array:
     return mean * np.where(leading < 0, -1.0, 1.0)
 
 
-def _constant(spectrum: Spectrum) -> float:
+def _constant(spectrum: Spectrum, objective: Objective) -> float:
     """Return c, the part of C_jj + ε that the leading directions do not decide."""
-    return spectrum.residual + spectrum.tail_sum + EPSILON
+    return spectrum.residual + spectrum.tail_sum + objective.epsilon
 
 
 def _negative_log_density(weights: Array, spectrum: Spectrum, objective: Objective) -> float:
@@ -225,25 +237,29 @@ def spectral_start(spectrum: Spectrum, objective: Objective, n_components: int) 
     of the variance loss pulls on it by (c_V/J) Φ(−z), which the divergence balances, and on σ_j by (c_V/J) φ(z):
 
         (c_V/J) √λ_j Φ(−z) = τ m_j ≈ τ γ/√λ_j
+
+    The negative variance pulls on the widths alone, and the means start at zero.
     """
     mixing = own_directions(spectrum, n_components)
+    if objective.variance_loss == "negative":
+        return tied(Arrangement(mixing, np.zeros(mixing.shape[1])), widths_of_free_dimensions(spectrum, objective, n_components))
     root = np.sqrt(spectrum.eigenvalues[: mixing.shape[1]])
-    pull = objective.variance_weight / n_components
-    below = objective.temperature * TARGET / np.maximum(pull * root**2, objective.temperature)  # at most one, also without a pull
+    pull, target = objective.variance_weight / n_components, objective.target_std
+    below = objective.temperature * target / np.maximum(pull * root**2, objective.temperature)  # at most one, also without a pull
     z = ndtri(1 - np.clip(below, 1e-15, 0.5))
-    mean = Arrangement(mixing, TARGET / root).weights(spectrum.rank)
+    mean = Arrangement(mixing, target / root).weights(spectrum.rank)
     std = fitting_widths(mean, mixing @ (pull * norm.pdf(z)), spectrum, objective)
-    width, others = widths_and_others(mean, std, spectrum)
+    width, others = widths_and_others(mean, std, spectrum, target)
     first = slice(len(root))  # where dimensions double up, the first one of each direction stands for all
-    length = (TARGET + z * width[first]) ** 2 - others[first]
-    return tied(Arrangement(mixing, np.sqrt(np.maximum(length, LEAST_ENERGY)) / root), std)
+    length = (target + z * width[first]) ** 2 - others[first]
+    return tied(Arrangement(mixing, np.sqrt(np.maximum(length, LEAST_ENERGY * target**2)) / root), std)
 
 
 def shared_start(spectrum: Spectrum, objective: Objective, n_components: int) -> Start:
     """Start at the mode among functions whose dimensions share the leading directions."""
     mixing, scale = shared_mode(spectrum, objective, n_components)
     # At zero, where the mode leaves out a direction, the gradient is zero by symmetry; a little of it is free to grow.
-    least = np.sqrt(LEAST_ENERGY / spectrum.eigenvalues[: len(scale)])
+    least = np.sqrt(LEAST_ENERGY * objective.target_std**2 / spectrum.eigenvalues[: len(scale)])
     arrangement = Arrangement(mixing, np.maximum(scale, least))
     return tied(arrangement, fitting_widths(arrangement.weights(spectrum.rank), np.zeros(n_components), spectrum, objective))
 
@@ -266,13 +282,13 @@ def fitting_widths(mean: Array, pull: Array, spectrum: Spectrum, objective: Obje
     along = _squared_cosines(mean, spectrum)
     for _ in range(SWEEPS):
         stiffness = objective.temperature + objective.covariance_weight * expected_covariance_loss(mean, std, spectrum).by_std / std
-        stiffness += (pull / widths_and_others(mean, std, spectrum)[0])[:, None] * along * spectrum.eigenvalues
+        stiffness += (pull / widths_and_others(mean, std, spectrum, objective.target_std)[0])[:, None] * along * spectrum.eigenvalues
         # Wide dimensions make the others narrow and the other way round; the geometric mean of old and new does not oscillate.
         std = np.sqrt(std * np.sqrt(objective.temperature / stiffness))
     return std
 
 
-def widths_and_others(mean: Array, std: Array, spectrum: Spectrum) -> tuple[Array, Array]:
+def widths_and_others(mean: Array, std: Array, spectrum: Spectrum, target_std: float) -> tuple[Array, Array]:
     """Return σ_j, the standard deviation of C_jj^½ under q near γ, and c_j, what all but the mean's direction add to E C_jj. [J] each
 
     σ_j² ≈ Σ_a λ_a s_ja² cos²_ja + ½ Σ_a (λ_a s_ja² (1 − cos²_ja))² / γ², with the cosine between mean and direction. The first sum is
@@ -281,7 +297,7 @@ def widths_and_others(mean: Array, std: Array, spectrum: Spectrum) -> tuple[Arra
     along = _squared_cosines(mean, spectrum)
     variances = spectrum.eigenvalues * std**2
     across = variances * (1 - along)
-    width = np.sqrt((variances * along).sum(axis=1) + (across**2).sum(axis=1) / (2 * TARGET**2))
+    width = np.sqrt((variances * along).sum(axis=1) + (across**2).sum(axis=1) / (2 * target_std**2))
     return width, across.sum(axis=1) + spectrum.residual + spectrum.tail_sum
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -19,12 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 from .._runtime.progress import SILENT, Steps, Task
 from .._validation import check_number
 from ..core._moments import Spectrum
-from ..core._objective import ExpectedVarianceLoss, Gradient, Objective
+from ..core._objective import Expectation, Objective
 from ..core._posterior import GaussianWeights
 from ._mode import ADVANTAGE, Start, leading_directions, shared_start, sharing_pays, spectral_start, with_fixed_signs
+from ._negative_variance import check_normal_minimum
 
 Array = NDArray[np.float64]
-Function = Callable[[Array, Array], Gradient]
 
 STAGE = 50
 NEWTON_STEPS = 8
@@ -44,6 +43,8 @@ DRAW_FACTORS = (1, 8, 64)
 """Multiples of `n_draws` that are tried in turn until the minimum holds on fresh draws."""
 MOST_NUMBERS_DRAWN = 50_000
 """More draws are affordable while draws × directions × dimensions stay below this."""
+NUMERICALLY_ZERO = 1e-6
+"""A mean below this share of its standard deviation is zero up to rounding."""
 ROUNDED_BITS = 33
 """The spectrum is rounded to so many bits of its largest eigenvalue, which are ten digits."""
 
@@ -61,8 +62,11 @@ class OptimizationReport(NamedTuple):
 class Variational(BaseEstimator):
     """Minimizes E_q[ℓ] + τ KL(q ‖ p) over normal q, by L-BFGS on fixed quasi-random draws and a few Newton steps.
 
-    In the eigenbasis of the moments the best q is diagonal, with means m_ja = R_ja t_a in the J leading directions a. There are two
-    starts:
+    In the eigenbasis of the moments the best q among those with independent dimensions, which the paper's are, is diagonal, with means
+    m_ja = R_ja t_a in the J leading directions a. A joint normal distribution of all dimensions is better, and `Sampling`, which is exact,
+    finds other variances of single weights; what is predicted is nearly the same (docs/mathematics.md has numbers).
+
+    There are two starts:
 
     - *spectral*: R = I, dimension j along direction j. The objective does not change when direction a and dimension a change sign
       together, so off the diagonal the gradient with respect to the means is zero, in expectation over the draws, and they stay zero.
@@ -97,6 +101,8 @@ class Variational(BaseEstimator):
         if not isinstance(self.n_draws, Integral) or self.n_draws < 1 or self.n_draws & (self.n_draws - 1):
             raise ValueError(f"n_draws must be a power of two, got {self.n_draws!r}.")
         check_number("max_iterations", self.max_iterations, Integral, at_least=1)
+        if objective.variance_loss == "negative":
+            check_normal_minimum(spectrum, objective, n_components)
         with task.steps("variational inference", "iteration") as steps:
             problem = _VariationalProblem(spectrum, rounded(spectrum), objective, n_components, seed, steps)
             if self.precise:
@@ -105,22 +111,29 @@ class Variational(BaseEstimator):
             else:
                 start, minimum = problem.solve(self.n_draws, min(ROUGH_ITERATIONS, self.max_iterations), precise=False)
                 value = minimum.value
-        weights = GaussianWeights(with_fixed_signs(minimum.mean, spectrum.eigenvalues), minimum.std)
+        mean = without_rounding_errors(minimum.mean, minimum.std)
+        weights = GaussianWeights(with_fixed_signs(mean, spectrum.eigenvalues), minimum.std)
         return weights, value, OptimizationReport(start, minimum.n_iterations, minimum.error)
 
     def _minimize(self, problem: _VariationalProblem) -> tuple[str, Minimum, float]:
         """Return the start, the minimum on as many draws as it takes, and the objective there on fresh ones."""
         spectrum, n_components = problem.exact, problem.n_components
-        judge = ExpectedVarianceLoss(spectrum, np.arange(n_components) % spectrum.rank, JUDGING_DRAWS, problem.seed + 1)
+        judge = problem.objective.expected_spread_loss(spectrum, np.arange(n_components) % spectrum.rank, JUDGING_DRAWS, problem.seed + 1)
         for factor in DRAW_FACTORS:
             start, minimum = problem.solve(factor * self.n_draws, self.max_iterations, precise=True)
             # The draws that were minimized over flatter the minimum. It is judged on others; where those disagree, as they may
             # where no covariance loss keeps the widths small, more draws are needed.
             value = problem.objective.expected(minimum.mean, minimum.std, spectrum, judge).value
             too_many = 8 * factor * self.n_draws * spectrum.rank * n_components > MOST_NUMBERS_DRAWN
-            if value - minimum.value <= ADVANTAGE * value or too_many or problem.steps.stopped:
+            if value - minimum.value <= ADVANTAGE * abs(value) or too_many or problem.steps.stopped:
                 break
         return start, minimum, value
+
+
+def without_rounding_errors(mean: Array, std: Array) -> Array:
+    """Return the means with zero for each dimension whose means are zero up to rounding: what is left of them has a shape, but no size."""
+    learned = (np.abs(mean) > NUMERICALLY_ZERO * std).any(axis=1, keepdims=True)
+    return np.where(learned, mean, 0.0)
 
 
 def rounded(spectrum: Spectrum) -> Spectrum:
@@ -179,10 +192,13 @@ class _VariationalProblem:
         mean = np.tensordot(start.sizes, start.patterns, axes=1)
         own = leading_directions(mean, self.spectrum.eigenvalues[: mean.shape[1]])
         search, function = (
-            partial(self.objective.expected, spectrum=spectrum, expected_variance=ExpectedVarianceLoss(spectrum, own, n_draws, self.seed))
+            self._function(spectrum, self.objective.expected_spread_loss(spectrum, own, n_draws, self.seed))
             for spectrum in (self.spectrum, self.exact)
         )
         return Minimization(search, function, start, self.objective.temperature, self.steps)
+
+    def _function(self, spectrum: Spectrum, expected_variance: Expectation) -> Expectation:
+        return partial(self.objective.expected, spectrum=spectrum, expected_variance=expected_variance)
 
 
 def _warn_if_stalled(minimum: Minimum) -> None:
@@ -221,7 +237,7 @@ class Minimization:
     divergence, 2τ; along one that carries a dimension it is that of the variance loss, larger by any factor.
     """
 
-    def __init__(self, search: Function, function: Function, start: Start, temperature: float, steps: Steps) -> None:
+    def __init__(self, search: Expectation, function: Expectation, start: Start, temperature: float, steps: Steps) -> None:
         self.search = search
         self.function = function
         self.followed = search
