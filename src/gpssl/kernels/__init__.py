@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from .neighbors import DiffusionKernel, NearestNeighborGP, NearestNeighborKernel, NeighborDiffusion
     from .nodes import NodeDiffusion, NodeMatern
     from .pairs import GroupKernel, PairKernel
-    from .strings import MismatchKernel, SpectrumKernel, SubsequenceKernel
+    from .standardized import StandardizedKernel
+    from .strings import MismatchKernel, PositionKernel, SpectrumKernel, SubsequenceKernel
     from .tables import ColumnKernel, for_table
     from .vectors import NeighborRBF
 
@@ -41,10 +42,12 @@ __all__ = [
     "NodeMatern",
     "OrdinalKernel",
     "PairKernel",
+    "PositionKernel",
     "PrecomputedKernel",
     "RandomWalkKernel",
     "ShortestPathKernel",
     "SpectrumKernel",
+    "StandardizedKernel",
     "SubsequenceKernel",
     "TfidfKernel",
     "WeisfeilerLehmanKernel",

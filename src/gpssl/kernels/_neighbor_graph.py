@@ -126,8 +126,7 @@ class KernelSpace:
             similarity = np.empty((len(block), len(self.sizes)))
             self.fill(block, similarity)
             similarity /= np.outer(self._sizes(block), self.sizes)
-            # Among rows that are equally similar, the first count as nearer.
-            order = np.argsort(-np.round(similarity, DIGITS), axis=1, kind="stable")[:, :k]
+            order = _smallest(-np.round(similarity, DIGITS), k)
             return FoundNeighbors(order, np.sqrt(np.maximum(2 - 2 * np.take_along_axis(similarity, order, axis=1), 0.0)))
 
         return _search_in_blocks(search_block, X, k)
@@ -151,6 +150,19 @@ class KernelSpace:
                 "kernel that is positive on all rows."
             )
         return sizes
+
+
+def _smallest(values: Array, k: int) -> NDArray[np.intp]:
+    """Return the places of the k smallest values of each row, in rising order; of equal ones, the first. [n, k]"""
+    if k >= values.shape[1]:
+        return np.argsort(values, axis=1, kind="stable")[:, :k]
+    found = np.sort(np.argpartition(values, k - 1, axis=1)[:, :k], axis=1)
+    chosen = np.take_along_axis(values, found, axis=1)
+    order = np.take_along_axis(found, np.argsort(chosen, axis=1, kind="stable"), axis=1)
+    # Where several values equal the largest of those found, the partition may have taken others than the first.
+    tied = np.flatnonzero((values <= chosen.max(axis=1, keepdims=True)).sum(axis=1) > k)
+    order[tied] = np.argsort(values[tied], axis=1, kind="stable")[:, :k]
+    return order
 
 
 def _search_in_blocks(search_block: Callable[[NDArray[Any]], FoundNeighbors], X: NDArray[Any], k: int) -> FoundNeighbors:

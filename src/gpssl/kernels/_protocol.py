@@ -197,6 +197,14 @@ def preparing_kernel(kernel: Kernel) -> PreparingKernel | None:
     return preparing[0]
 
 
+def kind_of_rows(kernel: Kernel) -> str:
+    """Return a name that kernels share if they take rows in the same form."""
+    preparing = preparing_kernel(kernel)
+    if preparing is None:
+        return "vectors" if kernel.requires_vector_input else "objects"
+    return "tables" if isinstance(preparing, TakesTables) else type(preparing).prepare.__qualname__
+
+
 def takes_vectors(kernel: Any) -> bool:
     """Return whether rows are vectors; true also for an object that is not a kernel, which `fit` reports."""
     return not isinstance(kernel, Kernel) or bool(kernel.requires_vector_input)

@@ -69,7 +69,8 @@ class TfidfKernel(_StringKernel):
 
     def describe(self) -> str:
         """Return a hash of the words and their weights, for `SelfDescribingKernel`."""
-        fitted = self.vectorizer.estimator if self.is_resolved else self.vectorizer
+        given = _default_vectorizer() if self.vectorizer is None else self.vectorizer
+        fitted = given.estimator if self.is_resolved else given
         # scikit-learn remembers where in memory the stop words lie, which differs between processes.
         state = {name: value for name, value in fitted.__getstate__().items() if name != "_stop_words_id"}
         return f"TfidfKernel({type(fitted).__name__}, {joblib.hash(state)}, {self.length_scale!r})"

@@ -1,4 +1,4 @@
-"""Kernels for strings: two strings are alike if the same words, of a given number of letters, occur in them."""
+"""Kernels for strings: two strings are alike if the same words occur in them, or if they have the same letters at the same places."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 
 from .._runtime.threads import map_on_threads
@@ -308,3 +309,67 @@ def _words_near_both(distance: int, length: int, mismatches: int, n_letters: int
             most = min(mismatches - distance + min(a, b), length - distance)
             total += ways * sum(comb(length - distance, s) * (n_letters - 1) ** s for s in range(most + 1))
     return total
+
+
+class PositionKernel(_StringKernel):
+    """k(x, y) = exp(−½ H(x, y) / h), where H is the number of places at which two strings of the same length differ.
+
+    It is for sequences that are aligned, such as windows around a site of a genome. h is the median of H between two different training
+    strings, times the square of `stretch`. A string of another length than the training strings differs in all places that only one has.
+
+    Parameters
+    ----------
+    stretch
+        The factor by which √h is multiplied, as a lengthscale would be.
+    max_rows
+        With more distinct strings than this, a sample of this size sets h.
+    scale
+        h. None: found at `fit`.
+    """
+
+    def __init__(self, stretch: float = 1.0, *, max_rows: int = 500, scale: float | None = None) -> None:
+        self.stretch = stretch
+        self.max_rows = max_rows
+        self.scale = scale
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nothing is left to be taken from the training rows."""
+        return self.scale is not None
+
+    def resolve(self, X: Any, sample_weight: Array | None = None, seed: int = 0) -> PositionKernel:
+        """Return the kernel with the scale of these strings."""
+        check_number("stretch", self.stretch, Real, above=0)
+        check_number("max_rows", self.max_rows, Integral, at_least=2)
+        if self.scale is not None:
+            check_number("scale", self.scale, Real, above=0)
+            return PositionKernel(**self.get_params(deep=False))
+        rows = training_rows(self, X, sample_weight).sample(int(self.max_rows), seed).rows
+        different = _n_different(_letters(rows), _letters(rows))
+        between = different[different > 0]
+        typical = float(np.median(between)) if len(between) else 1.0
+        return PositionKernel(self.stretch, max_rows=self.max_rows, scale=float(self.stretch) ** 2 * typical)
+
+    def block_kernel(self, points: NDArray[Any]) -> BlockKernel:
+        """Return a function that counts the places at which rows differ from the points."""
+        if self.scale is None:
+            raise not_resolved(self, "scale")
+        letters, scale = _letters(points), float(self.scale)
+
+        def fill(X: NDArray[Any], out: Array) -> None:
+            out[...] = np.exp(-0.5 / scale * _n_different(_letters(X), letters))
+
+        return fill
+
+
+def _letters(strings: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the letters as numbers, 0 beyond the end of a string. [n, longest]"""
+    padded = np.array(strings, dtype=str)
+    return padded.view(np.uint32).reshape(len(padded), -1) if len(padded) else np.empty((0, 0), dtype=np.uint32)
+
+
+def _n_different(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> Array:
+    """Return at how many places each string of one set differs from each of the other. [n, m]"""
+    length = max(one.shape[1], other.shape[1])
+    left, right = (np.pad(letters, ((0, 0), (0, length - letters.shape[1]))) for letters in (one, other))
+    return length * cdist(left, right, "hamming") if length else np.zeros((len(one), len(other)))
