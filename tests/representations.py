@@ -10,15 +10,24 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.estimator_checks import check_estimator
 
-from gpssl import GPSSL, MarginalizedClassifier
+from gpssl import GPSSL, MarginalizedClassifier, RepresentationPool
+from gpssl.kernels import StandardizedKernel
 
 Array = NDArray[np.float64]
 
 
 def frozen_full(ssl: GPSSL, head: Any = None, **params: Any) -> MarginalizedClassifier:
-    return MarginalizedClassifier(FrozenEstimator(ssl), head, random_state=0, **{"n_draws": 10, **params})
+    return MarginalizedClassifier(FrozenEstimator(ssl), head, random_state=0, **{"n_draws": 10, "weighting": "equal", **params})
+
+
+SMALL_POOLS = (
+    RepresentationPool([("columns", StandardizedKernel("linear")), ("learned", GPSSL(2, kernel=StandardizedKernel()), "kernel")]),
+    RepresentationPool([("prior", RBF()), ("learned", GPSSL(2))]),
+)
+"""One for tables, one for vectors with draws."""
 
 
 def run_checks(estimator: BaseEstimator, expected: dict[str, str]) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from . import workflows as workflows
     from .comparison._compare import compare
     from .core._moments import Moments
+    from .downstream._pool import RepresentationPool
     from .downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
     from .downstream._search import RepresentationSearch
     from .estimator import GPSSL
@@ -42,6 +43,7 @@ __all__ = [
     "MarginalizedClassifier",
     "MarginalizedRegressor",
     "Moments",
+    "RepresentationPool",
     "RepresentationSearch",
     "__version__",
     "compare",

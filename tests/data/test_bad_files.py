@@ -151,5 +151,5 @@ def test_arrays_of_other_shapes_get_a_sentence(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "rows.h5", "w") as file, pytest.raises(TypeError, match="pass one of its datasets"):
         model().fit(file)
     (tmp_path / "one.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="Found 1 rows; at least 2 are needed"):
+    with pytest.raises(ValueError, match="Found n_samples=1 rows; at least 2 are needed"):
         model(kernel=RBF(1.0), inducing=np.eye(2)).fit(tmp_path / "one.csv")

@@ -143,7 +143,7 @@ def test_one_labeled_row_for_each_class(n_classes: int) -> None:
     truth = np.repeat(np.arange(n_classes), 8)
     X = centers[truth] + 0.1 * rng.normal(size=(len(truth), 5))
     y = np.where(np.arange(len(truth)) % 8 == 0, truth, -1)
-    ssl = GPSSL(2 if n_classes == 2 else 4, kernel=RBF(10.0), temperature=0.1, residual_tolerance=0.05, random_state=0).fit(X)
+    ssl = GPSSL(2 if n_classes == 2 else 4, kernel=RBF(10.0), temperature=0.01, residual_tolerance=0.05, random_state=0).fit(X)
     for n_draws in (None, 30):
         classifier = MarginalizedClassifier(FrozenEstimator(ssl), n_draws=n_draws, random_state=0).fit(X, y)
         proba = classifier.predict_proba(X)

@@ -26,7 +26,7 @@ from gpssl.downstream import BayesianLogisticRegression, PerceptronClassifier
 from gpssl.downstream._heads import ClassifierClones
 from gpssl.evaluation._selective import aurc
 from gpssl.kernels import NeighborRBF
-from representations import Certain, frozen_full, run_checks
+from representations import SMALL_POOLS, Certain, frozen_full, run_checks
 from strings import SharedLetters
 
 Array = NDArray[np.float64]
@@ -40,9 +40,18 @@ def ssl(flowers: tuple[Array, NDArray[np.intp]]) -> GPSSL:
 # scikit-learn's contract
 
 
-def test_check_estimator_for_the_classifier() -> None:
-    # scikit-learn spares its own semi-supervised classifiers this one, by name: it has a class −1.
-    run_checks(MarginalizedClassifier(n_draws=8), {"check_classifiers_classes": "−1 marks rows without a label"})
+# scikit-learn spares its own semi-supervised classifiers this one, by name: it has a class −1.
+EXPECTED = {"check_classifiers_classes": "−1 marks rows without a label"}
+
+
+@pytest.mark.parametrize("representation", [GPSSL(), *SMALL_POOLS], ids=["GPSSL", "tables", "vectors"])
+def test_check_estimator_for_the_classifier(representation: Any) -> None:
+    run_checks(MarginalizedClassifier(representation, n_draws=8), EXPECTED)
+
+
+@pytest.mark.slow
+def test_check_estimator_for_the_default_classifier() -> None:
+    run_checks(MarginalizedClassifier(), EXPECTED)
 
 
 def test_the_check_that_has_a_class_minus_one_passes_in_the_form_that_semi_supervised_classifiers_get() -> None:

@@ -401,3 +401,21 @@ def test_accuracy_is_that_of_logistic_regression() -> None:
     X, y = make_classification(1200, 5, n_informative=5, n_redundant=0, n_classes=4, random_state=0)
     ours = BayesianLogisticRegression().fit(X[:200], y[:200]).score(X[200:], y[200:])
     assert ours > LogisticRegression().fit(X[:200], y[:200]).score(X[200:], y[200:]) - 0.02
+
+
+def test_features_that_do_not_vary_give_the_frequencies_of_the_classes() -> None:
+    y = np.repeat([0, 1, 2], [10, 20, 60])
+    for Z in (np.zeros((90, 4)), np.full((90, 2), 3.0)):
+        proba = BayesianLogisticRegression().fit(Z, y).predict_proba(Z)
+        np.testing.assert_allclose(proba, np.tile(np.bincount(y) / 90, (90, 1)), atol=0.02)
+
+
+def test_weight_two_is_the_row_twice_in_the_evidence_of_more_columns_than_rows() -> None:
+    rng = np.random.default_rng(0)
+    Z, y, weight = rng.normal(size=(1, 10, 40)), rng.normal(size=10), np.arange(10) % 3
+    one = BayesianLinearRegression().fit_draws(Z, y, weight.astype(float))
+    other = BayesianLinearRegression().fit_draws(np.repeat(Z, weight, axis=1), np.repeat(y, weight))
+    assert one.log_evidence is not None
+    assert other.log_evidence is not None
+    np.testing.assert_allclose(one.log_evidence, other.log_evidence, atol=1e-8)
+    np.testing.assert_allclose(one.noise_variance, other.noise_variance, rtol=1e-5)

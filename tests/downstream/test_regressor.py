@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from gpssl import GPSSL, MarginalizedRegressor
 from gpssl.downstream import BayesianLinearRegression, BayesianLogisticRegression
 from gpssl.evaluation._calibration import interval_coverage
-from representations import Certain, run_checks
+from representations import SMALL_POOLS, Certain, run_checks
 
 Array = NDArray[np.float64]
 
@@ -26,8 +26,14 @@ def sugar() -> tuple[Array, Array]:
     return X, np.where(np.random.default_rng(0).permutation(len(y)) < 80, y, np.nan)
 
 
-def test_check_estimator_for_the_regressor() -> None:
-    run_checks(MarginalizedRegressor(n_draws=8), {})
+@pytest.mark.parametrize("representation", [GPSSL(), *SMALL_POOLS], ids=["GPSSL", "tables", "vectors"])
+def test_check_estimator_for_the_regressor(representation: Any) -> None:
+    run_checks(MarginalizedRegressor(representation, n_draws=8), {})
+
+
+@pytest.mark.slow
+def test_check_estimator_for_the_default_regressor() -> None:
+    run_checks(MarginalizedRegressor(), {})
 
 
 @pytest.mark.slow
@@ -35,7 +41,7 @@ def test_predictive_variance_is_that_of_brute_force_monte_carlo(sugar: tuple[Arr
     X, y = sugar
     X, y, X_new = X[:, :4], y, X[:6, :4] + 0.05
     ssl = GPSSL(2, random_state=0, temperature=0.1).fit(X)
-    regressor = MarginalizedRegressor(FrozenEstimator(ssl), n_draws=2000, random_state=0).fit(X, y)
+    regressor = MarginalizedRegressor(FrozenEstimator(ssl), n_draws=2000, weighting="equal", random_state=0).fit(X, y)
     labeled = ~np.isnan(y)
     rng = np.random.default_rng(1)
     functions = ssl.draw_functions(2000, random_state=7)  # other functions than the regressor's

@@ -133,7 +133,8 @@ def test_regression_is_scored_by_the_density_of_the_held_out_targets() -> None:
     seed = search.best_estimator_.random_state
     ssl = GPSSL(4, random_state=search.best_estimator_.representation_.random_state).fit(X)
     model = MarginalizedRegressor(FrozenEstimator(ssl), n_draws=4, random_state=seed).fit(X[:100][folds != 0], y[:100][folds != 0])
-    expected = log_density(y[:100][folds == 0], *model.predict_draws(X[:100][folds == 0])).mean()
+    held_out = model.predict_draws(X[:100][folds == 0])
+    expected = log_density(y[:100][folds == 0], *held_out, weights=model.draw_weights_).mean()
     assert search.cv_results_["split0_test_score"][1] == pytest.approx(expected, abs=1e-6)
 
 
@@ -208,6 +209,8 @@ def test_progress_is_shown(flowers: tuple[Array, NDArray[np.intp]], capsys: pyte
 
 def test_defaults_try_neighborhoods_and_temperatures_and_leave_another_kernel_alone() -> None:
     assert len(gpssl.downstream.default_grid(GPSSL())["kernel"]) == 3
+    assert gpssl.downstream.default_grid(GPSSL())["temperature"] == ["auto", 0.01, 0.1, 1.0]
+    assert gpssl.downstream.default_grid(GPSSL(), of_mean=True)["temperature"] == ["auto", 0.01, 0.1]
     kernel = NeighborRBF(7, reduce="median")
     assert all(tried.reduce == "median" for tried in gpssl.downstream.default_grid(GPSSL(kernel=kernel))["kernel"])
     assert len(gpssl.downstream.default_grid(GPSSL(kernel=2.0 * kernel))["kernel"]) == 1
@@ -244,7 +247,7 @@ def test_rows_of_weight_zero_do_not_count_and_weight_two_is_the_row_twice_in_sco
         weight = np.ones(150)
         weight[labeled[:2]] = first_two
         # The representation sees the weights, too, but two rows of 150 hardly move it.
-        estimator = MarginalizedClassifier(GPSSL(2, random_state=0), n_draws=4, random_state=0)
+        estimator = MarginalizedClassifier(GPSSL(2, random_state=0), n_draws=4, weighting="equal", random_state=0)
         scores.append(search.set_params(estimator=estimator).fit(X, few, sample_weight=weight).cv_results_["mean_test_score"][0])
     both, first, second, thrice = scores
     assert both == pytest.approx((first + second) / 2, abs=0.02)

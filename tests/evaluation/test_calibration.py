@@ -257,3 +257,59 @@ def test_rounded_probabilities_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         log_loss([0, 1, 2], np.full((3, 3), 0.33333))
+
+
+# Weights of the components
+
+
+def mixture(seed: int = 0) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=7), rng.normal(size=(3, 7)), rng.uniform(0.5, 2.0, size=(3, 7))
+
+
+VALUE_SCORES: list[Callable[..., Any]] = [log_density, negative_log_likelihood, continuous_ranked_probability_score]
+
+
+@pytest.mark.parametrize("score", VALUE_SCORES)
+def test_whole_weights_are_repeated_components(score: Callable[..., Any]) -> None:
+    y, mean, std = mixture()
+    times = [1, 3, 4]
+    repeated = (np.repeat(values, times, axis=0) for values in (mean, std))
+    np.testing.assert_allclose(score(y, mean, std, weights=np.array(times) / 8), score(y, *repeated), rtol=1e-12)
+    np.testing.assert_allclose(score(y, mean, std, weights=np.full(3, 1 / 3)), score(y, mean, std), rtol=1e-12)
+    np.testing.assert_allclose(score(y, mean, std, weights=[0.0, 1.0, 0.0]), score(y, mean[1], std[1]), rtol=1e-12)
+
+
+def test_the_root_mean_squared_error_is_that_of_the_weighted_mean() -> None:
+    y, mean, _ = mixture()
+    weights = np.array([0.2, 0.5, 0.3])
+    assert root_mean_squared_error(y, mean, weights=weights) == pytest.approx(np.sqrt(((y - weights @ mean) ** 2).mean()))
+
+
+def test_the_weighted_ranked_probability_score_is_its_integral() -> None:
+    y, mean, std = (values[..., :1] for values in mixture())
+    weights = np.array([0.7, 0.1, 0.2])
+
+    def below(z: float) -> float:
+        return float(weights @ norm.cdf(z, mean[:, 0], std[:, 0]))
+
+    left, right = quad(lambda z: below(z) ** 2, -30, y[0])[0], quad(lambda z: (1 - below(z)) ** 2, y[0], 30)[0]
+    assert continuous_ranked_probability_score(y, mean, std, weights=weights) == pytest.approx(left + right, abs=1e-7)
+
+
+def test_moments_and_distribution_of_a_weighted_mixture_are_those_of_its_draws() -> None:
+    _, mean, std = mixture()
+    weights, rng = np.array([0.6, 0.3, 0.1]), np.random.default_rng(1)
+    component = rng.choice(3, size=200_000, p=weights)
+    draws = mean[component] + std[component] * rng.normal(size=(200_000, 7))
+    center, within, between = calibration.mixture_moments(mean, std, weights)
+    np.testing.assert_allclose(center, draws.mean(axis=0), atol=0.03)
+    np.testing.assert_allclose(within + between, draws.var(axis=0), rtol=0.03)
+    np.testing.assert_allclose(calibration.distribution_at(np.zeros(7), mean, std, weights), (draws < 0).mean(axis=0), atol=0.006)
+
+
+@pytest.mark.parametrize("weights", [[0.5, 0.5], [0.5, 0.7, -0.2], [0.5, 0.5, 0.5], [[0.2, 0.3, 0.5]], [np.nan, 0.5, 0.5]])
+@pytest.mark.parametrize("score", VALUE_SCORES)
+def test_bad_weights_get_a_sentence(weights: Any, score: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="weights must be 3 numbers, one for each component, not negative and with the sum one"):
+        score(*mixture(), weights=weights)

@@ -107,6 +107,8 @@ def test_corrected_test_is_the_plain_one_without_shared_rows_and_more_careful_wi
     wider = 2 * student_t.sf(abs(differences.mean()) / np.sqrt((1 / 20 + 3 / 7) * differences.var(ddof=1)), 19)
     np.testing.assert_allclose(corrected_p_value(differences, 3 / 7), wider, rtol=1e-12)
     assert corrected_p_value(differences, 3 / 7) > plain
+    assert corrected_p_value(differences, 3 / 7, n_rows=30) > corrected_p_value(differences, 3 / 7, n_rows=10**6)
+    np.testing.assert_allclose(corrected_p_value(differences, 3 / 7, n_rows=10**9), wider, rtol=1e-6)
     assert corrected_p_value([0.0, 0.0, 0.0], 0.4) == corrected_p_value([0.3], 0.4) == 1.0
 
 

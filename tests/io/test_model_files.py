@@ -19,6 +19,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
+from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -29,12 +30,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gpssl
-from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor
+from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor, RepresentationPool
 from gpssl import kernels as k
 from gpssl.baselines import GPPrior
 from gpssl.downstream import BayesianLogisticRegression, PerceptronClassifier
 from gpssl.inference import Mode, Sampling, Variational
-from gpssl.io import ModelFileError
+from gpssl.io import ModelFileError, OutsideTrainingRangeWarning
 from gpssl.io._encoding import Decoder, Encoder
 from gpssl.io._stored_classes import FORMS
 from kinds_of_rows import KINDS, Kind
@@ -63,6 +64,16 @@ def assert_same_representation(one: Any, other: Any, rows: Any) -> None:
     np.testing.assert_array_equal(one.draw_functions(3)(rows), other.draw_functions(3)(rows))
     np.testing.assert_array_equal(one.sample(rows, 2, random_state=5), other.sample(rows, 2, random_state=5))
     assert set(vars(one)) == set(vars(other)) - {"card_"}
+
+
+def test_the_objective_comes_back(tmp_path: Path) -> None:
+    model = small(target_std=0.5, epsilon=1e-3).fit(X)
+    again = round_trip(model, tmp_path)
+    negative = round_trip(model.refit(variance_loss="negative", temperature=100.0), tmp_path)
+    assert (again.target_std, again.epsilon, again.variance_loss, negative.variance_loss) == (0.5, 1e-3, "hinge", "negative")
+    assert negative.score(X) == pytest.approx(-negative.objective_, rel=1e-6)
+    assert again.score(X) == model.score(X) != model.refit(target_std=1.0).score(X)
+    np.testing.assert_array_equal(again.refit(temperature=0.01).transform(X), model.refit(temperature=0.01).transform(X))
 
 
 def fitted(kind: Kind, model: Any) -> Any:
@@ -386,3 +397,51 @@ def test_sparse_graph_of_nodes_comes_back(tmp_path: Path) -> None:
         warnings.simplefilter("ignore")
         model = small(kernel=k.NodeDiffusion(csr_array(ring + ring.T))).fit(np.arange(30))
     assert_same_representation(model, round_trip(model, tmp_path), np.arange(7))
+
+
+# Pools
+
+
+@pytest.fixture
+def mixed_table() -> Any:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 3)), columns=["a", "b", "c"])
+    frame.loc[5:9, "b"] = np.nan
+    return frame.assign(kind=np.where(frame["a"] > 0, "up", "down"))
+
+
+@pytest.mark.parametrize("kind", [MarginalizedClassifier, MarginalizedRegressor])
+def test_the_default_pool_comes_back_to_the_last_bit(kind: Any, mixed_table: Any, tmp_path: Path) -> None:
+    is_known = np.arange(len(mixed_table)) < 40
+    target = (mixed_table["a"] + mixed_table["c"]).to_numpy()
+    y = np.where(is_known, target > 0, -1).astype(int) if kind is MarginalizedClassifier else np.where(is_known, target, np.nan)
+    model = kind(random_state=0).fit(mixed_table, y)
+    loaded = round_trip(model, tmp_path, trained_on=mixed_table)
+    np.testing.assert_array_equal(loaded.predict(mixed_table), model.predict(mixed_table))
+    np.testing.assert_array_equal(loaded.draw_weights_, model.draw_weights_)
+    assert loaded.members_ == model.members_
+    if kind is MarginalizedClassifier:
+        np.testing.assert_array_equal(loaded.predict_proba_std(mixed_table), model.predict_proba_std(mixed_table))
+    else:
+        np.testing.assert_array_equal(loaded.predict_interval(mixed_table), model.predict_interval(mixed_table))
+    with pytest.warns(OutsideTrainingRangeWarning):
+        loaded.predict(mixed_table.assign(c=100.0))
+
+
+def test_pools_of_draws_means_and_frozen_models_come_back(tmp_path: Path) -> None:
+    X, y = load_wine(return_X_y=True)
+    frozen = FrozenEstimator(GPSSL(2, random_state=3).fit(X))
+    pool = RepresentationPool([("draws", GPSSL(2)), ("kernel", GPSSL(2), "kernel"), ("prior", GPPrior(2)), ("frozen", frozen, "kernel")])
+    for n_draws in (5, None):
+        few = np.where(np.arange(len(y)) % 5 == 0, y, -1)
+        members = pool if n_draws else RepresentationPool([("mean", GPSSL(2)), ("kernel", GPSSL(2), "kernel")])
+        model = MarginalizedClassifier(members, n_draws=n_draws, random_state=0).fit(X, few)
+        np.testing.assert_array_equal(round_trip(model, tmp_path).predict_proba(X), model.predict_proba(X))
+
+
+def test_a_pool_alone_comes_back(tmp_path: Path) -> None:
+    X, y = load_wine(return_X_y=True)
+    pool = RepresentationPool([("columns", k.StandardizedKernel("linear"))], random_state=0).fit(X)
+    again = round_trip(pool, tmp_path)
+    one, other = (MarginalizedClassifier(FrozenEstimator(given), random_state=0).fit(X, y) for given in (pool, again))
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))

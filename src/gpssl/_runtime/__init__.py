@@ -21,6 +21,9 @@ RESIDUAL_TOLERANCE = 1e-3
 """For expression and for tables that nobody prepared. They have many small directions: the last of them would take twice the inducing
 points and change nothing that can be seen."""
 CONFIDENCE = 0.95
+POOL_TOLERANCE, POOL_INDUCING = 1e-6, 256
+"""For the kernels of a pool, which are many: what so many inducing points of a rough kernel leave open, another kernel sees; a smooth one
+follows the rows as closely as targets without noise may ask for."""
 
 
 def percent(share: float, digits: int = 1) -> str:

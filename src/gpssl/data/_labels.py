@@ -81,7 +81,9 @@ def _check_classes(labels: NDArray[Any]) -> None:
 
 
 def check_at_least_two(classes: NDArray[Any]) -> None:
-    """Raise ValueError for a single class."""
+    """Raise ValueError for a single class, or none."""
+    if len(classes) == 0:
+        raise ValueError("All rows with a label have weight zero. Give some of them, of two classes at least, a positive weight.")
     if len(classes) < 2:
         raise ValueError(
             f"The labeled rows, but for those of sample_weight zero, have only one class, {classes.tolist()[0]!r}: a classifier needs at "

@@ -13,7 +13,7 @@ from scipy.special import entr
 
 from .._runtime.threads import map_on_threads
 from .._validation import check_number
-from ..evaluation._calibration import distribution_at, mixture_moments
+from ..evaluation._calibration import average, distribution_at, mixture_moments, weighted_variance
 
 Array = NDArray[np.float64]
 
@@ -49,12 +49,15 @@ class ClassDistribution:
     """Entropy of the prediction, in nats, and its two parts."""
 
     @classmethod
-    def of(cls, classes: NDArray[Any], proba: Array, of_heads: Array | None) -> ClassDistribution:
-        """Return the average of each draw's probabilities; `of_heads` are their variances by the heads' posteriors. [S, n, K] each"""
-        variance = None if len(proba) == 1 else proba.var(axis=0)
+    def of(cls, classes: NDArray[Any], proba: Array, of_heads: Array | None, weights: Array | None = None) -> ClassDistribution:
+        """Return the average of each draw's probabilities; `of_heads` are their variances by the heads' posteriors. [S, n, K] each
+
+        `weights` are those of the draws; None stands for equal ones. [S]
+        """
+        variance = None if len(proba) == 1 else weighted_variance(proba, weights)
         if of_heads is not None:
-            variance = proba.var(axis=0) + of_heads.mean(axis=0)
-        return cls(classes, proba.mean(axis=0), variance, class_uncertainty(proba))
+            variance = weighted_variance(proba, weights) + average(of_heads, weights)
+        return cls(classes, average(proba, weights), variance, class_uncertainty(proba, weights))
 
     @classmethod
     def joined(cls, parts: Sequence[ClassDistribution]) -> ClassDistribution:
@@ -93,16 +96,16 @@ class ClassDistribution:
         return np.take_along_axis(self.proba_std, self.proba.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
-def class_uncertainty(proba: Array) -> Uncertainty:
+def class_uncertainty(proba: Array, weights: Array | None = None) -> Uncertainty:
     """Split the entropy of the prediction, as `MarginalizedClassifier.predict_uncertainty` says, from probabilities [S, n, K]."""
-    total = entr(proba.mean(axis=0)).sum(axis=1)
-    head = entr(proba).sum(axis=2).mean(axis=0)
+    total = entr(average(proba, weights)).sum(axis=1)
+    head = average(entr(proba).sum(axis=2), weights)
     return Uncertainty(total, head, np.maximum(total - head, 0.0))
 
 
 @dataclass(frozen=True)
 class NumberDistribution:
-    """The predicted distribution of a number at each of n rows: a mixture (1/S) Σ_s N(μ_s, σ_s²) over S draws.
+    """The predicted distribution of a number at each of n rows: a mixture Σ_s w_s N(μ_s, σ_s²) over S draws.
 
     It holds the components of the mixture, 2 S numbers for each row: where rows are many, ask for it part by part.
     """
@@ -110,15 +113,17 @@ class NumberDistribution:
     mean: Array
     """Mean of the mixture. [n]"""
     uncertainty: Uncertainty
-    """Variance of the mixture and its two parts: head (1/S) Σ_s σ_s², representation Var_s μ_s."""
+    """Variance of the mixture and its two parts: head Σ_s w_s σ_s², representation Var_s μ_s."""
     components: tuple[tuple[Array, Array], ...]
     """μ_s and σ_s for consecutive parts of the rows. [S, n part] each"""
+    weights: Array | None = None
+    """w, the weights of the draws; None stands for equal ones. [S]"""
 
     @classmethod
-    def of(cls, means: Array, stds: Array) -> NumberDistribution:
+    def of(cls, means: Array, stds: Array, weights: Array | None = None) -> NumberDistribution:
         """Return the mixture of these components. [S, n] each"""
-        mean, head, representation = mixture_moments(means, stds)
-        return cls(mean, Uncertainty(head + representation, head, representation), ((means, stds),))
+        mean, head, representation = mixture_moments(means, stds, weights)
+        return cls(mean, Uncertainty(head + representation, head, representation), ((means, stds),), weights)
 
     @classmethod
     def joined(cls, parts: Sequence[NumberDistribution]) -> NumberDistribution:
@@ -127,6 +132,7 @@ class NumberDistribution:
             np.concatenate([part.mean for part in parts]),
             Uncertainty.joined(part.uncertainty for part in parts),
             tuple(component for part in parts for component in part.components),
+            parts[0].weights,
         )
 
     @property
@@ -146,16 +152,16 @@ class NumberDistribution:
         levels = ((1 - coverage) / 2, (1 + coverage) / 2)
 
         def ends(component: tuple[Array, Array]) -> Array:
-            return np.column_stack([_mixture_quantile(*component, level) for level in levels])
+            return np.column_stack([_mixture_quantile(*component, level, self.weights) for level in levels])
 
         return np.concatenate(map_on_threads(ends, self.components))
 
 
-def _mixture_quantile(mean: Array, std: Array, probability: float) -> Array:
-    """Return the quantile of (1/S) Σ_s N(mean_s, std_s²) for each column, by bisection. [n]"""
+def _mixture_quantile(mean: Array, std: Array, probability: float, weights: Array | None) -> Array:
+    """Return the quantile of Σ_s w_s N(mean_s, std_s²) for each column, by bisection. [n]"""
     low, high = (mean - 10 * std).min(axis=0), (mean + 10 * std).max(axis=0)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        below = distribution_at(middle, mean, std) < probability
+        below = distribution_at(middle, mean, std, weights) < probability
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return (low + high) / 2

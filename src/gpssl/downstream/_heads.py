@@ -9,9 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, check_is_fitted, validate_data
 
 from .._runtime.progress import Progress
 from ..data._arrays import random_phases
@@ -32,7 +32,10 @@ class ClassifierHeads(Protocol):
         ...
 
     def predict_proba_variance(self, Z: Array) -> Array | None:
-        """Return the variance of these probabilities over the posterior of each head; None for heads without one. [S, n, K]"""
+        """Return the variance of these probabilities over the posterior of each head; None for heads without one. [S, n, K]
+
+        Heads with an attribute `log_evidence` [S], the log of p(y | features), are weighed by it; others by labels that are held out.
+        """
         ...
 
 
@@ -51,6 +54,32 @@ class HeadForDraws(Protocol):
     def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None) -> Any:
         """Return `ClassifierHeads` or `RegressorHeads` for S sets of features of the same rows, Z [S, n, J]."""
         ...
+
+
+class ClassifierOfOneDraw(ClassifierMixin, BaseEstimator):
+    """Base of classifiers whose `fit_draws` trains heads with a posterior: a single set of features is one draw."""
+
+    heads_: Any
+    classes_: NDArray[Any]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class, integrated over the posterior. [n, K]"""
+        rows = self._as_one_draw(X)
+        return self.heads_.predict_proba(rows)[0]
+
+    def predict_proba_std(self, X: Any) -> Array:
+        """Return the standard deviation of the probability of each class over the posterior. [n, K]"""
+        rows = self._as_one_draw(X)
+        return np.sqrt(self.heads_.predict_proba_variance(rows)[0])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class. [n]"""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def _as_one_draw(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, reset=False)[None]
 
 
 @dataclass(frozen=True)
@@ -114,7 +143,7 @@ def _call(heads: Sequence[Any], method: str, Z: Array, n_jobs: int | None, **opt
 
 def _held_out_noise(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_jobs: int | None) -> float:
     """Return the root mean square of the residuals at rows that a head was not trained on, over folds and draws."""
-    folds = _folds_by_content(Z[0])
+    folds = folds_by_content(Z[0])
     if folds.max() == 0:
         raise ValueError(
             f"n_samples=1: a single labeled row does not tell the noise around the predictions of {type(head).__name__}. Label more rows."
@@ -128,7 +157,7 @@ def _held_out_noise(head: Any, Z: Array, y: Array, params: Mapping[str, Any], n_
     return float(np.sqrt(np.average(squares, weights=params.get("sample_weight"))))
 
 
-def _folds_by_content(X: Array) -> NDArray[np.intp]:
+def folds_by_content(X: Array) -> NDArray[np.intp]:
     """Return a fold for each row, which does not depend on their order; copies of a row share theirs. [n]"""
     distinct, place = np.unique(X, axis=0, return_inverse=True)
     rank = np.argsort(np.argsort(random_phases(distinct, seed=0)))

@@ -135,7 +135,8 @@ class _Newton:
         self.workspace = np.empty((n_draws, labels.contrasts.shape[1], n_features + 1, n_rows))
         self.by_evidence = precision is None
         variance = (labels.weight @ (self.X[:, :-1] ** 2).mean(axis=1).T) / labels.weight.sum()
-        self.unit = np.maximum(variance, np.finfo(float).tiny ** 0.5)
+        # Features that do not vary have no unit, and weights that no row feels may have any precision.
+        self.unit = np.where(variance > 0, np.maximum(variance, np.finfo(float).tiny ** 0.5), 1.0)
         self.alpha = self.unit.copy() if precision is None else np.full(n_draws, float(precision))
         self.v = self._discriminant()
         self.loss, self.proba = self._evaluate(self.v)

@@ -42,6 +42,9 @@ class LinearHeads:
     """1/β. [S]"""
     prior_precision: Array
     """α. [S]"""
+    log_evidence: Array | None = None
+    """log p(y | features) at the chosen ratio of precisions, but for a constant that depends on the targets alone; None for heads of files
+    from before it was stored. [S]"""
 
     def predict_normal(self, Z: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation of y at each draw's features, Z [S, n, J]. [S, n] each
@@ -111,7 +114,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         left, singular, right = np.linalg.svd(centered * root[:, None], full_matrices=False)
         projections = (left.swapaxes(1, 2) @ (root * target)[:, None])[:, :, 0]
         unexplained = root * target - (left @ projections[:, :, None])[:, :, 0]
-        problem = _Evidence(singular**2, projections, (unexplained**2).sum(axis=1), max(total - 1, 1.0))
+        problem = _Evidence(singular**2, projections, (unexplained**2).sum(axis=1), max(total - 1, 1.0), min(Z.shape[2], total))
         ratio = problem.best_ratio()
         noise = scale**2 * problem.misfit(ratio) / max(total - 3, 1.0)
         shrunk = 1 / (problem.eigenvalues + ratio[:, None])
@@ -124,6 +127,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             intercept_variance=noise / total,
             noise_variance=noise,
             prior_precision=ratio / noise,
+            log_evidence=problem.log_evidence(ratio),
         )
 
     def predict(self, X: Any) -> Array:
@@ -149,6 +153,8 @@ class _Evidence:
     """|y − UUᵀy|². [S]"""
     degrees: float
     """Degrees of freedom, n − 1."""
+    n_directions: float
+    """How many eigenvalues can differ from zero, J or n, where weight 2 is the row twice."""
 
     def misfit(self, ratio: Array) -> Array:
         """Return R(λ) = |y − UUᵀy|² + Σ (Uᵀy)² λ / (e + λ) plus the noise floor. No digits are lost: all terms are positive. [S]"""
@@ -161,10 +167,14 @@ class _Evidence:
         volume = np.log1p(self.eigenvalues / ratio[:, None]).sum(axis=1)
         return -0.5 * volume - 0.5 * self.degrees * np.log(self.misfit(ratio)) - 0.5 * (log_ratio / LOG_RATIO_WIDTH) ** 2
 
+    def log_evidence(self, ratio: Array) -> Array:
+        """Return `value` at the ratio λ, the noise integrated out. [S]"""
+        return self.value(np.log10(ratio / self.unit))
+
     @property
     def unit(self) -> Array:
         """The unit of λ: the mean eigenvalue. [S]"""
-        mean = self.eigenvalues.mean(axis=1)
+        mean = self.eigenvalues.sum(axis=1) / self.n_directions
         return np.where(mean > 0, mean, 1.0)
 
     def best_ratio(self) -> Array:

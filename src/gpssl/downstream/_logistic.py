@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, softmax
 from scipy.stats import qmc
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from .._runtime.threads import map_on_threads
 from .._validation import check_draws, check_number, seed_from
 from ..data._arrays import row_blocks
 from ..data._labels import encode_classes
+from ._heads import ClassifierOfOneDraw
 from ._laplace import BLOCK_NUMBERS, Laplace, OneHotLabels, blocks_of_draws, fit_laplace, logit_covariance
 
 Array = NDArray[np.float64]
@@ -56,6 +56,11 @@ class LogisticHeads:
         """Return the variance of softmax(W x)_k over q(W), from samples. [S, n, K]"""
         unbiased: Callable[..., Any] = partial(np.var, ddof=1)
         return np.minimum(self._over_samples(Z, unbiased), 0.25)  # no probability varies more
+
+    @property
+    def log_evidence(self) -> Array:
+        """Laplace's approximation of log p(y | features, α). [S]"""
+        return self.posterior.log_evidence
 
     @property
     def samples_per_draw(self) -> int:
@@ -121,7 +126,7 @@ def _sobol(dimension: int, n_points: int, seed: int) -> Array:
     return generator.random_base2(int(np.ceil(np.log2(n_points))))[:n_points]
 
 
-class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
+class BayesianLogisticRegression(ClassifierOfOneDraw):
     """Multinomial logistic regression with a Gaussian prior on the weights, by Laplace's approximation with a corrected mean.
 
     p(y = k | x) = softmax(W (x − x̄, 1))_k,  W [K, J + 1] ~ N(0, I / α), the last column (the intercepts) ~ N(0, 100). The posterior is
@@ -214,25 +219,6 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
                 stacklevel=2,
             )
         return LogisticHeads(classes, labels.contrasts, posterior, self.predictive, int(self.n_samples), seed_from(self.random_state))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class, integrated over the posterior of the weights. [n, K]"""
-        rows = self._as_one_draw(X)
-        return self.heads_.predict_proba(rows)[0]
-
-    def predict_proba_std(self, X: Any) -> Array:
-        """Return the standard deviation of the probability of each class over the posterior of the weights. [n, K]"""
-        rows = self._as_one_draw(X)
-        return np.sqrt(self.heads_.predict_proba_variance(rows)[0])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class. [n]"""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def _as_one_draw(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)[None]
 
     def _check_parameters(self) -> None:
         if not isinstance(self.prior_precision, str) or self.prior_precision != "evidence":

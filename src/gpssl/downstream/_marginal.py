@@ -1,12 +1,12 @@
-"""What classifier and regressor share: a representation, draws of its functions, and the features of rows for each draw."""
+"""What classifier and regressor share: a representation or a pool of them, draws of functions, and weights for the draws."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from numbers import Integral
-from typing import Any, NamedTuple, Self
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +35,28 @@ from ..data._labels import KnownLabels
 from ..data._rows import is_lazy
 from ..estimator import GPSSL
 from ._heads import HeadForDraws
+from ._pool import RepresentationPool
+from ._pool_parts import FittedPart
+from ._weighting import NEGLIGIBLE_SHARE, draw_weights, effective_number, evidence_of, member_shares
 
 Array = NDArray[np.float64]
 
 PREDICTION_ROWS = 1024
 """Rows whose features are held for all draws at a time."""
+POWER = 0.5
+"""β, the power of the evidence. On 22 tables 1 was best with 10 labels and ½ with 100; docs/results.md has the table."""
+MOST_LABELS, MOST_LABELS_OF_CLASSES = 500, 150
+"""Labels up to which heads see all features of a kernel: numbers or two classes, and more classes. There, work on matrices of labels by
+labels is quick; beyond, heads see the leading features only, and lose little."""
+MOST_FEATURES = 64
 
 
 class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
     """An estimator that fits a representation, draws its functions, trains a head on each, and evaluates them."""
+
+    representation_: Any
+    functions_: Any
+    heads_: Any
 
     def __init__(
         self,
@@ -51,6 +64,8 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         head: Any = None,
         *,
         n_draws: int | None = N_DRAWS,
+        weighting: Literal["evidence", "equal"] = "evidence",
+        power: float = POWER,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
@@ -58,6 +73,8 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         self.representation = representation
         self.head = head
         self.n_draws = n_draws
+        self.weighting = weighting
+        self.power = power
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -71,16 +88,71 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self):
             self._check_parameters()
             labels = self._find_labels(y)
-            X, head = as_indexable(X, y), self._head()
-            shared = self._share_params(X, labels, head, sample_weight, params)
+            X = as_indexable(X, y)
+            shared = self._share_params(X, labels, self._head(), sample_weight, params)
             self._check_labels(shared.labels.values)
             Z = self._fit_representation(X, shared.labels.rows, shared.representation, task)
-            head = seeded(clone(head), self.random_state)  # all draws' heads start alike
             with task.subtask("heads"):
-                fit_draws = head.fit_draws if isinstance(head, HeadForDraws) else partial(self._fit_clones, head)
-                self.heads_ = fit_draws(Z, shared.labels.values, **shared.head)
+                self._fit_heads(Z, shared)
             self.n_labeled_ = len(shared.labels.rows)
         return self
+
+    def _fit_heads(self, Z: list[Array], shared: SharedParams) -> None:
+        """Train the heads of all draws of all members, and weigh the draws. Of a pool, members that hardly count are left out then."""
+        y, heads, evidence = shared.labels.values, [], []
+        weight = np.asarray(shared.head.get("sample_weight", np.ones(len(y))), dtype=np.float64)
+        for values in Z:
+            # All draws' heads start alike.
+            head = seeded(clone(self._head_for(values, len(y))), self.random_state)
+            fit_draws = head.fit_draws if isinstance(head, HeadForDraws) else partial(self._fit_clones, head)
+            heads.append(fit_draws(values, y, **shared.head))
+            if self._weighs:
+
+                def refit(rows: NDArray[np.intp], values: Array = values, fit_draws: Any = fit_draws) -> Any:
+                    return fit_draws(values[:, rows], y[rows], **_check_method_params(y, shared.head, indices=rows))
+
+                evidence.append(evidence_of(heads[-1], refit, values, y, weight, self._log_likelihood))
+            else:
+                evidence.append(np.zeros(len(values)))
+        names, prior = self._names_and_prior()
+        weights = draw_weights(evidence, prior, float(self.power) if self._weighs else 0.0)
+        self.members_ = member_shares(names, weights, evidence if self._weighs else [np.full(len(own), np.nan) for own in weights])
+        self._keep(heads, weights)
+
+    def _keep(self, heads: list[Any], weights: list[Array]) -> None:
+        """Keep the heads; of a pool, those whose member counts."""
+        if not self._is_pool:
+            (self.heads_,) = heads
+            self.draw_weights_ = weights[0]
+        else:
+            shares = np.array([own.sum() for own in weights])
+            counts = shares >= min(NEGLIGIBLE_SHARE, shares.max())
+            self.heads_ = [head for head, counted in zip(heads, counts, strict=True) if counted]
+            self.draw_weights_ = np.concatenate([own for own, counted in zip(weights, counts, strict=True) if counted])
+            self.draw_weights_ /= self.draw_weights_.sum()
+            self.functions_ = _only(self.functions_, counts)
+        self.n_effective_draws_ = effective_number(self.draw_weights_)
+
+    @property
+    def _weighs(self) -> bool:
+        """Whether evidence counts."""
+        return self.weighting == "evidence" and self.power > 0
+
+    @property
+    def component_weights(self) -> Array | None:
+        """The weights of the draws, as functions of `gpssl.evaluation` take them; None where all are equal. [S]"""
+        weights = getattr(self, "draw_weights_", None)  # models of older files have none
+        return None if weights is None or (weights == weights[0]).all() else weights
+
+    @property
+    def _is_pool(self) -> bool:
+        return isinstance(inner(self.representation_), RepresentationPool)
+
+    def _names_and_prior(self) -> tuple[list[str], list[float]]:
+        if not self._is_pool:
+            return [type(inner(self.representation_)).__name__], [1.0]
+        parts = self.functions_
+        return [name for part in parts for name in part.names], [float(weight) for part in parts for weight in part.prior]
 
     # What classifier and regressor differ in
 
@@ -97,6 +169,18 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         """Return the head or its default; raise TypeError for an estimator that cannot be one."""
 
     @abstractmethod
+    def _head_for(self, Z: Array, n_labeled: int) -> Any:
+        """Return the head, or the default one for features of this shape [S, n, J]."""
+
+    def _sees_all_features(self, n_labeled: int) -> bool:
+        """Return whether heads on the kernels of a pool see all their features."""
+        return n_labeled <= MOST_LABELS
+
+    @abstractmethod
+    def _log_likelihood(self, heads: Any, Z: Array, y: NDArray[Any]) -> Array:
+        """Return the log likelihood of each label under the head of each draw. [S, n]"""
+
+    @abstractmethod
     def _fit_clones(self, head: Any, Z: Array, y: NDArray[Any], **params: Any) -> Any:
         """Fit a clone of the head for each draw."""
 
@@ -105,18 +189,22 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
     def _check_parameters(self) -> None:
         if self.n_draws is not None:
             check_number("n_draws", self.n_draws, Integral, at_least=1, otherwise="or None for the mean representation")
+        if self.weighting not in ("evidence", "equal"):
+            raise ValueError(f'weighting must be "evidence" or "equal", got {self.weighting!r}.')
+        check_number("power", self.power, Real, at_least=0)
         needed = "transform" if self.n_draws is None else "draw_functions"
-        if not hasattr(self._representation(), needed):
+        representation = self._representation()
+        if not isinstance(inner(representation), RepresentationPool) and not hasattr(representation, needed):
             raise TypeError(
                 f"The representation {type(self.representation).__name__} has no {needed}. Pass GPSSL() or another estimator that has it; "
                 "steps before it, such as a scaler, go into a pipeline around this estimator."
             )
 
     def _representation(self) -> Any:
-        return GPSSL() if self.representation is None else self.representation
+        return RepresentationPool() if self.representation is None else self.representation
 
-    def _fit_representation(self, X: Any, labeled: NDArray[np.intp], params: Mapping[str, Any], task: Task) -> Array:
-        """Fit the representation to all rows, and evaluate it at the labeled ones. [S, n labeled, J]"""
+    def _fit_representation(self, X: Any, labeled: NDArray[np.intp], params: Mapping[str, Any], task: Task) -> list[Array]:
+        """Fit the representation to all rows, and evaluate each member at the labeled ones. [S, n labeled, J] each"""
         random_state = None if self.random_state is None else check_random_state(self.random_state)
         representation = seeded(clone(self._representation()), random_state)
         with task.fit_of(representation, "representation"):
@@ -124,15 +212,27 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         copy_columns(self.representation_, self)
         for name in ("functions_", "card_"):
             self.__dict__.pop(name, None)  # of an earlier fit, or of a file
+        if self._is_pool:
+            return self._draw_from_pool(X, labeled, random_state)
         if self.n_draws is None:
-            return self._represent(_safe_indexing(X, labeled))
+            return [self._represent(_safe_indexing(X, labeled))]
         seed = None if random_state is None else random_state.randint(2**31 - 1)
         self.functions_ = self.representation_.draw_functions(int(self.n_draws), random_state=seed)
         # At the labeled rows jointly: each function trains its head there, and new rows are drawn given these.
         Z = self.functions_(_safe_indexing(X, labeled))
         if isinstance(self.functions_, FunctionDraws):
             self.functions_.settle()
-        return Z
+        return [Z]
+
+    def _draw_from_pool(self, X: Any, labeled: NDArray[np.intp], random_state: Any) -> list[Array]:
+        """Draw the functions of all members, and evaluate them at the labeled rows."""
+        pool = inner(self.representation_)
+        seed = pool.seed() if random_state is None else random_state.randint(2**31 - 1)
+        drawn = pool.draw(None if self.n_draws is None else int(self.n_draws), seed)
+        limit = None if self._sees_all_features(len(labeled)) else MOST_FEATURES
+        self.functions_ = drawn if limit is None else [part.limited(limit) for part in drawn]
+        rows = pool.check(_safe_indexing(X, labeled))
+        return [Z for part in self.functions_ for Z in part.settle(rows)]
 
     def _share_params(self, X: Any, labels: KnownLabels, head: Any, sample_weight: Any, params: Mapping[str, Any]) -> SharedParams:
         """Share weights and other metadata between the representation (all rows) and the head (labeled rows of positive weight)."""
@@ -165,10 +265,28 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
             return self.functions_.one_row_at_a_time(X)
         return self.functions_(X)
 
-    def _represent_in_parts(self, X: Any) -> Iterator[Array]:
-        """Yield the features of consecutive parts of the rows, which are checked once, before. [S, n part, J] each"""
-        check_is_fitted(self)
+    def _represent_in_parts(self, X: Any) -> Iterator[Iterable[Array]]:
+        """Yield the features of consecutive parts of the rows, member by member. [S, n part, J] each. Rows are checked once, before."""
         X = in_memory(X)
+        if not self._is_pool:
+            yield from ([Z] for Z in self._represent_one_in_parts(X))
+            return
+        if not hasattr(self.representation_, "card_"):  # with which it warns by itself
+            warn_outside_training(self, X)
+        rows = inner(self.representation_).check(X)
+        for block in row_blocks(len(rows), PREDICTION_ROWS):
+            part = rows[block]
+            yield (Z for functions in self.functions_ for Z in functions(part))
+
+    def _members_in_parts(self, X: Any) -> Iterator[list[tuple[Any, Array]]]:
+        """Yield the heads and the features [S, n part, J] of each member, for consecutive parts of the rows."""
+        check_is_fitted(self)
+        heads = self.heads_ if self._is_pool else [self.heads_]
+        for features in self._represent_in_parts(X):
+            yield list(zip(heads, features, strict=True))
+
+    def _represent_one_in_parts(self, X: Any) -> Iterator[Array]:
+        """Yield the features of consecutive parts of the rows, for a representation that is no pool. [S, n part, J] each"""
         kernel = self._kernel_of_rows()
         if kernel is None:
             if not hasattr(self.representation_, "card_"):  # with which it warns by itself
@@ -202,6 +320,22 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._representation()).input_tags
         return tags
+
+
+def inner(representation: Any) -> Any:
+    """Return the estimator in `FrozenEstimator`, or the representation itself."""
+    return representation.estimator if isinstance(representation, FrozenEstimator) else representation
+
+
+def _only(parts: Sequence[FittedPart], counts: NDArray[np.bool_]) -> list[FittedPart]:
+    """Return those members that count, which are numbered through all parts."""
+    kept, first = [], 0
+    for part in parts:
+        places = np.flatnonzero(counts[first : first + len(part.names)])
+        first += len(part.names)
+        if len(places):
+            kept.append(part.only(places.tolist()))
+    return kept
 
 
 class SharedParams(NamedTuple):

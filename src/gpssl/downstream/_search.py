@@ -25,7 +25,7 @@ from .._validation import check_number, unchanged_on_failure
 from ..core._checked_rows import kernel_or_default
 from ..data._labels import KnownLabels
 from ..estimator import GPSSL, REFITTABLE
-from ..evaluation._calibration import log_density, log_loss
+from ..evaluation._calibration import component_weights, log_density, log_loss
 from ..inference import inference_method
 from ..inference._variational import Variational
 from ..kernels.vectors import NeighborRBF
@@ -43,7 +43,9 @@ PAPER_FOLDS = 5
 """The paper holds out 20 % of the labeled rows, which is the first of five folds."""
 
 NEIGHBORHOODS = (5, 10, 20)
-TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1, 1.0)
+TEMPERATURES: tuple[str | float, ...] = ("auto", 0.01, 0.1)
+WARM = 1.0
+"""The temperature that only draws are of use at: the posterior mean is zero there, as a rule."""
 
 ROUGH_DRAWS = 16
 """Quasi-random draws that are enough to tell good settings from bad ones."""
@@ -63,11 +65,13 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator
-        A `MarginalizedClassifier` or `MarginalizedRegressor` over `GPSSL`; by default the former.
+        A `MarginalizedClassifier` or `MarginalizedRegressor` over `GPSSL`, which stands in where it has no representation; by default
+        `MarginalizedClassifier(GPSSL())`. Draws are weighed as it says, in the search as in the end; the paper has `weighting="equal"`.
     grid
         What to try: lists of values by name of a parameter of the representation, or a list of such dictionaries, as for scikit-learn's
         `ParameterGrid`. For example `{"kernel": [NeighborRBF(5), NeighborRBF(20)], "temperature": ["auto", 1.0], "n_components": [2, 5]}`.
-        By default neighborhoods of 5, 10 and 20 (unless the representation has a kernel of another kind) and four temperatures.
+        By default neighborhoods of 5, 10 and 20 (unless the representation has a kernel of another kind) and temperatures of 1/N, 0.01,
+        0.1 and, unless `n_draws=None`, 1.
     cv
         None for the paper's 80 % and 20 %, a number of folds, or one of scikit-learn's splitters. Folds are dealt within classes, and the
         only row of a class is never held out.
@@ -94,11 +98,12 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from gpssl import MarginalizedClassifier
+    >>> from gpssl import GPSSL, MarginalizedClassifier
     >>> from gpssl.downstream import RepresentationSearch
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> few = np.where(np.arange(len(y)) < 60, y, -1)
-    >>> search = RepresentationSearch(MarginalizedClassifier(), {"temperature": ["auto", 1.0], "n_components": [2, 5]}, random_state=0)
+    >>> grid = {"temperature": ["auto", 1.0], "n_components": [2, 5]}
+    >>> search = RepresentationSearch(MarginalizedClassifier(GPSSL()), grid, random_state=0)
     >>> len(search.fit(X, few).cv_results_["params"])
     4
     """
@@ -116,7 +121,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         """Try all candidates, and fit the best to all rows; `params` go to the estimator's `fit`."""
         with fitting(self, 2, X, y, params.get("sample_weight")) as task, unchanged_on_failure(self):
             estimator = self._seeded_estimator()
-            candidates = list(self._candidates(estimator.representation))
+            candidates = list(self._candidates(estimator))
             X = as_indexable(X, y)
             others = {name: value for name, value in params.items() if name != "sample_weight"}
             shared = estimator._share_params(X, estimator._find_labels(y), estimator._head(), params.get("sample_weight"), others)
@@ -193,7 +198,11 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         return self.best_estimator_
 
     def _estimator(self) -> Any:
-        return MarginalizedClassifier() if self.estimator is None else self.estimator
+        """Return the estimator; `GPSSL` stands in where it has no representation, since there is nothing to search in a pool."""
+        estimator = MarginalizedClassifier() if self.estimator is None else self.estimator
+        if isinstance(estimator, Marginalized) and estimator.representation is None:
+            return clone(estimator).set_params(representation=GPSSL())
+        return estimator
 
     def _seeded_estimator(self) -> Any:
         """Return a clone with an explicit representation and a seed: candidates should differ by their parameters alone."""
@@ -203,7 +212,7 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
                 "as their head, or use GridSearchCV."
             )
         estimator = clone(self._estimator())
-        representation = GPSSL() if estimator.representation is None else estimator.representation
+        representation = estimator.representation
         if not isinstance(representation, GPSSL):
             raise TypeError(
                 f"Candidates share the moments of a GPSSL; {type(representation).__name__} has none. Use GridSearchCV for other "
@@ -213,8 +222,9 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
             estimator.set_params(random_state=check_random_state(self.random_state).randint(2**31 - 1))
         return estimator.set_params(representation=seeded(clone(representation), estimator.random_state))
 
-    def _candidates(self, representation: GPSSL) -> Iterator[Candidate]:
-        grid = default_grid(representation) if self.grid is None else self.grid
+    def _candidates(self, estimator: Any) -> Iterator[Candidate]:
+        representation = estimator.representation
+        grid = default_grid(representation, of_mean=estimator.n_draws is None) if self.grid is None else self.grid
         known = representation.get_params(deep=False)
         for params in ParameterGrid(grid):
             unknown = sorted(set(params) - set(known))
@@ -251,11 +261,14 @@ class RepresentationSearch(CallbackSupport, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def default_grid(representation: GPSSL) -> dict[str, list[Any]]:
-    """Return the paper's neighborhoods for tables, if lengthscales come from neighborhoods, and temperatures from 1/N to 1."""
+def default_grid(representation: GPSSL, *, of_mean: bool = False) -> dict[str, list[Any]]:
+    """Return the paper's neighborhoods for tables, if lengthscales come from neighborhoods, and temperatures from 1/N to 1.
+
+    For a head on the posterior mean the highest is 0.1.
+    """
     kernel = kernel_or_default(representation.kernel)
     kernels = [clone(kernel).set_params(neighborhood=size) for size in NEIGHBORHOODS] if isinstance(kernel, NeighborRBF) else [kernel]
-    return {"kernel": kernels, "temperature": list(TEMPERATURES)}
+    return {"kernel": kernels, "temperature": [*TEMPERATURES, *([] if of_mean else [WARM])]}
 
 
 def deal_folds(classes: NDArray[Any], n_folds: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
@@ -395,4 +408,4 @@ def _log_likelihood(model: Any, X: Any, y: NDArray[Any], split: Split, params: M
     held_out = _safe_indexing(X, test)
     if is_classifier(model):
         return -log_loss(y[test], model.predict_proba(held_out), labels=model.classes_, sample_weight=weight)
-    return float(np.average(log_density(y[test], *model.predict_draws(held_out)), weights=weight))
+    return float(np.average(log_density(y[test], *model.predict_draws(held_out), weights=component_weights(model)), weights=weight))

@@ -3,7 +3,8 @@
 Classification: labels y [n] and probabilities p [n, K], with columns in the order of `labels`, which are the distinct values of y unless
 given; pass `labels=classifier.classes_`. For two classes p may be one-dimensional, the probability of the second.
 
-Regression: values y [n] and for each row a Gaussian, or S Gaussians with equal weights, with `mean` and `std` of shape [n] or [S, n].
+Regression: values y [n] and for each row a Gaussian, or a mixture of S Gaussians, with `mean` and `std` of shape [n] or [S, n];
+`weights` [S] are those of the components, equal unless given.
 
 Smaller is better for every score. All are averages over the rows.
 """
@@ -150,50 +151,86 @@ def log_loss(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = Non
     return float(metrics.log_loss(codes, proba, labels=np.arange(proba.shape[1]), sample_weight=sample_weight))
 
 
-def root_mean_squared_error(y: Any, mean: Any) -> float:
+def clipped_log_loss(y: Any, proba: Any, labels: Any, least_probability: float) -> float:
+    """Return −(1/n) Σ_n log max(p_{n, y_n}, p_min), in nats: a sure error costs log(1 / p_min). With p_min = 0, that of `log_loss`."""
+    if least_probability == 0:
+        return log_loss(y, proba, labels=labels)
+    codes, proba = check_probabilities(y, proba, labels)
+    return float(-np.log(np.maximum(proba[np.arange(len(codes)), codes], least_probability)).mean())
+
+
+def root_mean_squared_error(y: Any, mean: Any, *, weights: Any = None) -> float:
     """Return sqrt((1/n) Σ_n (y_n − μ_n)²), where μ_n is the mean over the S components if `mean` is [S, n]."""
     y, mean = _check_values(y, mean, "mean")
-    return float(metrics.root_mean_squared_error(y, mean.mean(axis=0)))
+    return float(metrics.root_mean_squared_error(y, average(mean, check_mixture_weights(weights, len(mean)))))
 
 
-def log_density(y: Any, mean: Any, std: Any) -> Array:
-    """Return log (1/S) Σ_s N(y_n; μ_sn, σ_sn²) for each row, where N is the normal density. [n]"""
+def log_density(y: Any, mean: Any, std: Any, *, weights: Any = None) -> Array:
+    """Return log Σ_s w_s N(y_n; μ_sn, σ_sn²) for each row, where N is the normal density. [n]"""
     y, mean, std = _check_mixture(y, mean, std)
+    checked = check_mixture_weights(weights, len(mean))
     exponents = -0.5 * ((y - mean) / std) ** 2 - np.log(std)
-    return logsumexp(exponents, axis=0) - np.log(len(mean)) - 0.5 * np.log(2 * np.pi)
+    total = logsumexp(exponents, axis=0) - np.log(len(mean)) if checked is None else logsumexp(exponents, axis=0, b=checked[:, None])
+    return total - 0.5 * np.log(2 * np.pi)
 
 
-def distribution_at(y: Array, mean: Array, std: Array) -> Array:
-    """Return the predicted distribution function at each target, (1/S) Σ_s Φ((y_n − μ_sn) / σ_sn). From [n], [S, n], [S, n] to [n]
+def distribution_at(y: Array, mean: Array, std: Array, weights: Array | None = None) -> Array:
+    """Return the predicted distribution function at each target, Σ_s w_s Φ((y_n − μ_sn) / σ_sn). From [n], [S, n], [S, n] to [n]
 
     It is uniform over rows where predictions can be believed.
     """
-    return ndtr((y - mean) / std).mean(axis=0)
+    return average(ndtr((y - mean) / std), weights)
 
 
-def mixture_moments(mean: Array, std: Array) -> tuple[Array, Array, Array]:
-    """Return the mean of (1/S) Σ_s N(μ_s, σ_s²), and the two parts of its variance: (1/S) Σ_s σ_s² and Var_s μ_s. [n] each"""
-    return mean.mean(axis=0), (std**2).mean(axis=0), mean.var(axis=0)
+def mixture_moments(mean: Array, std: Array, weights: Array | None = None) -> tuple[Array, Array, Array]:
+    """Return the mean of Σ_s w_s N(μ_s, σ_s²), and the two parts of its variance: Σ_s w_s σ_s² and Var_s μ_s. [n] each"""
+    return average(mean, weights), average(std**2, weights), weighted_variance(mean, weights)
 
 
-def negative_log_likelihood(y: Any, mean: Any, std: Any) -> float:
-    """Return −(1/n) Σ_n log (1/S) Σ_s N(y_n; μ_sn, σ_sn²), in nats. It may be negative: densities exceed one."""
-    return -float(log_density(y, mean, std).mean())
+def average(values: Array, weights: Array | None) -> Array:
+    """Return Σ_s w_s v_s over the first axis; None stands for equal weights."""
+    return values.mean(axis=0) if weights is None else np.tensordot(weights, values, axes=1)
 
 
-def continuous_ranked_probability_score(y: Any, mean: Any, std: Any) -> float:
+def weighted_variance(values: Array, weights: Array | None) -> Array:
+    """Return Σ_s w_s (v_s − v̄)² over the first axis; None stands for equal weights."""
+    return values.var(axis=0) if weights is None else average((values - average(values, weights)) ** 2, weights)
+
+
+def component_weights(model: Any) -> Array | None:
+    """Return the weights of the components that a model's `predict_draws` returns; None where they are equal. [S]"""
+    return getattr(model, "component_weights", None)
+
+
+def check_mixture_weights(weights: Any, n_components: int) -> Array | None:
+    """Return the weights of components; raise ValueError unless they are as many, not negative, and sum to one."""
+    if weights is None:
+        return None
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (n_components,) or not (checked >= 0).all() or abs(checked.sum() - 1) > PROBABILITY_TOLERANCE:
+        raise ValueError(f"weights must be {n_components} numbers, one for each component, not negative and with the sum one.")
+    return checked
+
+
+def negative_log_likelihood(y: Any, mean: Any, std: Any, *, weights: Any = None) -> float:
+    """Return −(1/n) Σ_n log Σ_s w_s N(y_n; μ_sn, σ_sn²), in nats. It may be negative: densities exceed one."""
+    return -float(log_density(y, mean, std, weights=weights).mean())
+
+
+def continuous_ranked_probability_score(y: Any, mean: Any, std: Any, *, weights: Any = None) -> float:
     """Return (1/n) Σ_n ∫ (F_n(z) − 1[z ≥ y_n])² dz, in the unit of y, where F_n is the predicted distribution function of row n.
 
-    For a mixture of S Gaussians with equal weights it is (Grimit et al. 2006)
+    For a mixture of S Gaussians with weights w it is (Grimit et al. 2006)
 
-        (1/S) Σ_s A(y − μ_s, σ_s) − (1/2S²) Σ_{s,t} A(μ_s − μ_t, sqrt(σ_s² + σ_t²)),      A(m, σ) = E|N(m, σ²)|.
+        Σ_s w_s A(y − μ_s, σ_s) − ½ Σ_{s,t} w_s w_t A(μ_s − μ_t, sqrt(σ_s² + σ_t²)),      A(m, σ) = E|N(m, σ²)|.
 
     A prediction without spread would score its absolute error |y − μ|.
     """
     y, mean, std = _check_mixture(y, mean, std)
-    distance = _mean_absolute(y - mean, std).mean(axis=0)
+    checked = check_mixture_weights(weights, len(mean))
+    distance = average(_mean_absolute(y - mean, std), checked)
     blocks = row_blocks(len(y), max(1, PAIRS_AT_A_TIME // len(mean) ** 2))
-    spread = np.concatenate([_mean_distance(mean[:, rows], std[:, rows]) for rows in blocks])
+    spread = np.concatenate([_mean_distance(mean[:, rows], std[:, rows], checked) for rows in blocks])
     return float((distance - spread / 2).mean())
 
 
@@ -203,9 +240,10 @@ def _mean_absolute(mean: Array, std: Array) -> Array:
     return np.sqrt(2 / np.pi) * std * np.exp(-0.5 * standard**2) + mean * (2 * ndtr(standard) - 1)
 
 
-def _mean_distance(mean: Array, std: Array) -> Array:
-    """Return (1/S²) Σ_{s,t} A(μ_s − μ_t, sqrt(σ_s² + σ_t²)), the mean distance of two draws. From [S, n] to [n]"""
-    return _mean_absolute(mean[:, None] - mean, np.hypot(std[:, None], std)).mean(axis=(0, 1))
+def _mean_distance(mean: Array, std: Array, weights: Array | None) -> Array:
+    """Return Σ_{s,t} w_s w_t A(μ_s − μ_t, sqrt(σ_s² + σ_t²)), the mean distance of two draws. From [S, n] to [n]"""
+    distances = _mean_absolute(mean[:, None] - mean, np.hypot(std[:, None], std))
+    return distances.mean(axis=(0, 1)) if weights is None else average(average(distances, weights), weights)
 
 
 def interval_coverage(y: Any, intervals: Any) -> float:

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from .._runtime import CONFIDENCE, percent
 from .._runtime.progress import Progress
 from ..data._labels import Target
-from ._calibration import INTERVAL, distribution_at, mixture_moments, root_mean_squared_error
+from ._calibration import INTERVAL, component_weights, distribution_at, mixture_moments, root_mean_squared_error
 from ._selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses, rows_without_error
 
 Array = NDArray[np.float64]
@@ -178,9 +178,10 @@ def hold_out_numbers(
     mean, std, level = np.empty(len(y)), np.empty(len(y)), np.empty(len(y))
     for fitted, held_out in _models_of_folds(model, rows, y, folds, task):
         means, stds = fitted.predict_draws(_safe_indexing(rows, held_out))
-        mean[held_out], within, between = mixture_moments(means, stds)
+        weights = component_weights(fitted)
+        mean[held_out], within, between = mixture_moments(means, stds, weights)
         std[held_out] = np.sqrt(within + between)
-        level[held_out] = distribution_at(y[held_out], means, stds)
+        level[held_out] = distribution_at(y[held_out], means, stds, weights)
     return HeldOutNumbers(y, mean, std, level)
 
 

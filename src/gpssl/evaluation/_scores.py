@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_consistent_length
 from ..data._labels import find_targets, labeled_rows
 from ._calibration import (
     INTERVAL,
+    clipped_log_loss,
+    component_weights,
     distribution_at,
     expected_calibration_error,
-    log_loss,
     negative_log_likelihood,
     root_mean_squared_error,
 )
@@ -40,8 +41,8 @@ HIGHER_IS_BETTER = {
 }
 
 
-def score_classification(y: NDArray[Any], proba: Array, classes: NDArray[Any]) -> dict[str, float]:
-    """Return the scores of the paper and three more. Probabilities [n, K] are in the order of `classes`.
+def score_classification(y: NDArray[Any], proba: Array, classes: NDArray[Any], *, least_probability: float = 0.0) -> dict[str, float]:
+    """Return the scores of the paper and three more. Probabilities [n, K] are in the order of `classes`; see `clipped_log_loss`.
 
     A class without a labeled row has probability zero, is never right, and ranks its rows by chance (an area of one half). Only the log
     loss leaves such rows out: it would be infinite for all methods alike.
@@ -52,7 +53,7 @@ def score_classification(y: NDArray[Any], proba: Array, classes: NDArray[Any]) -
         "ROC AUC": macro_roc_auc(y, proba, classes),
         "AURC": aurc(y, proba, labels=classes),
         "AUGRC": augrc(y, proba, labels=classes),
-        "log loss": log_loss(y[known], proba[known], labels=classes),
+        "log loss": clipped_log_loss(y[known], proba[known], classes, least_probability),
         "ECE": expected_calibration_error(y, proba, labels=classes),
     }
 
@@ -68,11 +69,11 @@ def score_regression(y: Array, model: Any, rows: Any) -> dict[str, float]:
 
     A target is within it where the predicted distribution function at the target is between 0.05 and 0.95.
     """
-    mean, std = model.predict_draws(rows)
+    (mean, std), weights = model.predict_draws(rows), component_weights(model)
     return {
-        "RMSE": root_mean_squared_error(y, mean),
-        "NLL": negative_log_likelihood(y, mean, std),
-        "coverage": float((np.abs(distribution_at(y, mean, std) - 0.5) <= INTERVAL / 2).mean()),
+        "RMSE": root_mean_squared_error(y, mean, weights=weights),
+        "NLL": negative_log_likelihood(y, mean, std, weights=weights),
+        "coverage": float((np.abs(distribution_at(y, mean, std, weights) - 0.5) <= INTERVAL / 2).mean()),
     }
 
 
@@ -125,10 +126,21 @@ def corrected_error(differences: ArrayLike, test_to_training: float) -> float:
     return float(np.sqrt((1 / len(values) + test_to_training) * values.var(ddof=1))) if len(values) > 1 else np.nan
 
 
-def corrected_p_value(differences: ArrayLike, test_to_training: float) -> float:
+def corrected_degrees(n_splits: int, n_rows: int | None = None) -> float:
+    """Return the degrees of freedom of the variance over n splits of N independent rows, as Satterthwaite counts them.
+
+        1 / (1 / (n − 1) + 1 / (N − 1)),      n − 1 where N is not given
+
+    The variance over splits is that of n splits, and what it estimates is the variance of the N rows at hand: both are uncertain. With 40
+    to 60 rows, 20 splits and n − 1 degrees, tests at 5 % erred in up to 6.5 % of simulated comparisons; so they do in 3.5 to 5.5 %.
+    """
+    return float(n_splits - 1) if n_rows is None else 1 / (1 / (n_splits - 1) + 1 / (n_rows - 1))
+
+
+def corrected_p_value(differences: ArrayLike, test_to_training: float, n_rows: int | None = None) -> float:
     """Test whether differences over random splits of one table are zero: the corrected resampled t-test of Nadeau and Bengio (2003).
 
-        t = mean(d) / corrected_error(d),      n − 1 degrees of freedom
+        t = mean(d) / corrected_error(d),      n − 1 degrees of freedom, or `corrected_degrees` of n splits of so many rows
 
     The p-value is two-sided. Splits of one table share rows, so that the plain test is far too sure. It is never below 2^(1 − n), the
     p-value of the sign test where all n differences have the same sign: a few differences that happen to be equal have no variance, and
@@ -138,7 +150,8 @@ def corrected_p_value(differences: ArrayLike, test_to_training: float) -> float:
     if len(values) < 2 or not values.any():
         return 1.0
     least, error = 2.0 ** (1 - len(values)), corrected_error(values, test_to_training)
-    return max(least, float(2 * student_t.sf(abs(values.mean()) / error, len(values) - 1))) if error > 0 else least
+    degrees = corrected_degrees(len(values), n_rows)
+    return max(least, float(2 * student_t.sf(abs(values.mean()) / error, degrees))) if error > 0 else least
 
 
 def _rounded(differences: ArrayLike) -> Array:

@@ -19,7 +19,8 @@ from sklearn.utils.validation import _num_samples
 
 from ..data._frames import ColumnFacts
 from ..data._rows import is_lazy
-from ..downstream._marginal import Marginalized
+from ..downstream._marginal import Marginalized, inner
+from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 
 MOST_COLUMNS = 10_000
@@ -111,10 +112,17 @@ def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None 
 
 
 def representation_of(model: Any) -> Any:
-    """Return the fitted representation of a classifier or regressor; `GPSSL` and `GPPrior` are representations themselves."""
+    """Return the fitted representation of a classifier or regressor; `GPSSL` and `GPPrior` are representations themselves.
+
+    Of a pool it is the model among its members that was fitted before, as that of `gpssl.label`; without one, the pool.
+    """
     if not isinstance(model, Marginalized):
         return model
-    return model.representation_.estimator if isinstance(model.representation_, FrozenEstimator) else model.representation_
+    fitted = inner(model.representation_)
+    if not isinstance(fitted, RepresentationPool):
+        return fitted
+    frozen = [inner(member[1]) for member in fitted.members or [] if isinstance(member[1], FrozenEstimator)]
+    return next((model for model in frozen if isinstance(model, GPSSL)), fitted)
 
 
 def _weight(model: Any) -> int | None:

@@ -87,11 +87,13 @@ def by_parameters(kind: type) -> Form:
 
 
 def by_fields(kind: type, shapes: Shapes | None = None) -> Form:
-    """Store a dataclass or a named tuple by its fields."""
+    """Store a dataclass or a named tuple by its fields. Those with a default may be missing from a file: they are younger than it."""
     names = list(signature(kind).parameters)
+    younger = {name for name, field in signature(kind).parameters.items() if field.default is not field.empty}
 
     def put_together(parts: dict[str, Any]) -> Any:
-        check_names(kind, parts, names, all_of_them=True)
+        check_names(kind, parts, names)
+        check_names(kind, set(parts) - younger, set(names) - younger, all_of_them=True)
         check_shapes(kind, parts, shapes or {})
         return kind(**parts)
 

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._runtime import written_beside
 from ..data._frames import ColumnFacts
-from ..downstream._marginal import Marginalized
+from ..downstream._marginal import Marginalized, inner
 from ..estimator import GPSSL
 from ._card import ModelCard, card_of, representation_of
 from ._encoding import ARRAY_KINDS, Decoder, Encoder, ModelFileError
@@ -43,7 +43,7 @@ the table of contents is enough to recognize a decompression bomb."""
 SMALL = 2**16
 """Bytes up to which the ratio does not matter."""
 
-SAVEABLE = ("GPSSL", "GPPrior", "MarginalizedClassifier", "MarginalizedRegressor")
+SAVEABLE = ("GPSSL", "GPPrior", "MarginalizedClassifier", "MarginalizedRegressor", "RepresentationPool")
 
 
 def save(
@@ -160,11 +160,13 @@ def _is_saveable(model: Any) -> bool:
 def attach_card(card: ModelCard, model: Any) -> None:
     """Give the card to the model and to its parts that can be called with rows: they then warn of rows that leave its ranges."""
     model.card_ = card
-    representation = representation_of(model)
-    if _is_saveable(representation):
-        representation.card_ = card
-    if isinstance(model, Marginalized) and model.n_draws is not None:
-        model.functions_.card_ = card
+    parts: list[Any] = [representation_of(model), *([inner(model.representation_)] if isinstance(model, Marginalized) else [])]
+    for part in parts:
+        if _is_saveable(part):
+            part.card_ = card
+    functions = vars(model).get("functions_")
+    if functions is not None and not isinstance(functions, list):  # of a pool, which checks rows for all members
+        functions.card_ = card
 
 
 def _write_archive(path: Path, texts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:

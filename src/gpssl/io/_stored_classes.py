@@ -28,15 +28,21 @@ from ..core._features import Features
 from ..core._moments import Moments, Spectrum
 from ..core._objective import Objective
 from ..core._posterior import DrawnWeights, GaussianWeights, PointWeights, Posterior
+from ..downstream._gp_head import SoftmaxGP, SoftmaxHeads
 from ..downstream._heads import ClassifierClones, RegressorClones
 from ..downstream._laplace import Laplace
 from ..downstream._linear import BayesianLinearRegression, LinearHeads
 from ..downstream._logistic import BayesianLogisticRegression, LogisticHeads
+from ..downstream._pool import RepresentationPool
+from ..downstream._pool_members import Member
+from ..downstream._pool_parts import DrawnMember, KernelMembers, TransformedMember
 from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
+from ..downstream._weighting import MemberShare
 from ..estimator import GPSSL
 from ..inference._mode import Mode, ModeReport
 from ..inference._sampling import Sampling, SamplingReport
 from ..inference._variational import OptimizationReport, Variational
+from ..kernels._columns import ColumnCode
 from ._encoding import Form, Forms, ModelFileError, by_fields, by_fit, by_parameters, by_scikit_learn, check_names, check_shapes, own_name
 
 # Kernels, and the vectorizers, matrices and graphs among their parameters
@@ -91,8 +97,9 @@ def _graph_together(edges: NDArray[Any], nodes: list[Any]) -> Any:
 
 KERNELS = (
     *("CategoryKernel", "ColumnKernel", "DiffusionKernel", "GroupKernel", "IncompleteRBF", "MismatchKernel", "NearestNeighborGP"),
-    *("NearestNeighborKernel", "NeighborDiffusion", "NeighborRBF", "OrdinalKernel", "PairKernel", "PrecomputedKernel"),
-    *("RandomWalkKernel", "ShortestPathKernel", "SpectrumKernel", "SubsequenceKernel", "TfidfKernel", "WeisfeilerLehmanKernel"),
+    *("NearestNeighborKernel", "NeighborDiffusion", "NeighborRBF", "OrdinalKernel", "PairKernel", "PositionKernel", "PrecomputedKernel"),
+    *("RandomWalkKernel", "ShortestPathKernel", "SpectrumKernel", "StandardizedKernel", "SubsequenceKernel", "TfidfKernel"),
+    "WeisfeilerLehmanKernel",
 )
 """Kernels of gpssl that are stored by their parameters."""
 
@@ -107,7 +114,10 @@ COLUMNS = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
 """Attributes in which scikit-learn keeps the columns of rows and the form of results."""
 
 FITTED = ("kernel_", "features_", "moments_", "_seed", "_nugget", "_spectrum", "_fitted_objective", "objective_", "report_")
-HEADED = ("representation_", "functions_", "heads_", "n_labeled_", "classes_")
+HEADED = (
+    *("representation_", "functions_", "heads_", "n_labeled_", "classes_"),
+    *("members_", "draw_weights_", "n_effective_draws_"),  # since draws are weighed
+)
 STORED_AS = {"n_labeled_": "n_labelled_"}
 """Attributes whose name in a file is the one they had when files of this format were first written."""
 DRAWS = ("n_draws", "n_components", "features", "directions", "seed", "rng", "known", "frozen", "outgrown", "settled")
@@ -222,6 +232,17 @@ def _under_their_own_names(make: Callable[[type], Form], *kinds: type) -> dict[s
 _KNOWN_ROWS = {"hashes": "n", "whitened": "M n", "factor": "n n", "jitter": "n", "noise": "n F"}
 _PERCEPTRONS = {"hidden_weights": "S J H", "hidden_bias": "S 1 H", "output_weights": "S H K", "output_bias": "S 1 K", "classes": "K"}
 _LINEAR_HEADS = {"center": "S J", "coefficients": "S J", "covariance": "S J J", "intercept_variance": "S", "noise_variance": "S"}
+_SOFTMAX_HEADS = {
+    "classes": "K",
+    "center": "S J",
+    "labeled": "S n J",
+    "unit": "S",
+    "scales": "V",
+    "scale_weights": "S V",
+    "dual": "S V L n",
+    "curvature_root": "S V L n",
+    "log_evidence": "S",
+}
 _LAPLACE = {"center": "S J", "mode": "S C I", "mean": "S C I", "covariance": "S P P", "precision": "S"}
 
 _FORMS: dict[str, Callable[[], Form]] = {
@@ -229,7 +250,8 @@ _FORMS: dict[str, Callable[[], Form]] = {
     **_under_their_own_names(by_parameters, sk.ConstantKernel, sk.DotProduct, sk.Exponentiation, sk.ExpSineSquared, sk.Matern, sk.Product),
     **_under_their_own_names(by_parameters, sk.RationalQuadratic, sk.RBF, sk.Sum, sk.WhiteKernel, FrozenEstimator),
     **_under_their_own_names(by_parameters, Mode, Sampling, Variational),
-    **_under_their_own_names(by_parameters, BayesianLinearRegression, BayesianLogisticRegression),
+    **_under_their_own_names(by_parameters, BayesianLinearRegression, BayesianLogisticRegression, SoftmaxGP),
+    **_under_their_own_names(by_fields, ColumnCode, DrawnMember, Member, MemberShare, TransformedMember),
     **_under_their_own_names(by_fields, ModeReport, Objective, RegressorClones, SamplingReport, make_column_selector),
     **_under_their_own_names(by_scikit_learn, BayesianRidge, LinearRegression, LogisticRegression, Ridge, StandardScaler, TfidfTransformer),
     "gpssl.ClassifierClones": lambda: by_fields(ClassifierClones, {"classes": "K"}),
@@ -246,6 +268,9 @@ _FORMS: dict[str, Callable[[], Form]] = {
     "gpssl.LogisticHeads": lambda: by_fields(LogisticHeads, {"classes": "K", "contrasts": "K C"}),
     "gpssl.MarginalizedClassifier": lambda: by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
     "gpssl.MarginalizedRegressor": lambda: by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
+    "gpssl.KernelMembers": lambda: by_fields(KernelMembers, {"prior": "m", "basis": "M M", "roots": "m M", "spread": "M"}),
+    "gpssl.RepresentationPool": lambda: by_fit(RepresentationPool, ("fitted_", "left_out_", *COLUMNS)),
+    "gpssl.SoftmaxHeads": lambda: by_fields(SoftmaxHeads, _SOFTMAX_HEADS),
     "gpssl.Moments": lambda: by_fields(Moments, {"first": "M", "second": "M M"}),
     "gpssl.NodeDiffusion": lambda: _for_nodes(gk.NodeDiffusion),
     "gpssl.NodeMatern": lambda: _for_nodes(gk.NodeMatern),

@@ -1,0 +1,257 @@
+"""Multinomial logistic regression in the dual: a softmax Gaussian process on the labeled rows, by Laplace's approximation.
+
+A Bayesian logistic regression on features φ is a Gaussian process with the kernel φ(x)ᵀφ(y). Where features are many and labels few, the
+work is on matrices of labels by labels, for many kernels at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._runtime.threads import map_on_threads
+from ..data._arrays import row_blocks
+from ._laplace import BLOCK_NUMBERS
+
+Array = NDArray[np.float64]
+
+MAX_STEPS = 100
+TOLERANCE = 1e-6
+"""Newton decrement, the squared distance to the mode in posterior standard deviations, at which to stop."""
+LARGEST_SHIFT = 3.0
+"""Largest step from the mode to the mean, in posterior standard deviations of a labeled row's logit; see `gpssl.downstream._laplace`."""
+TINY = np.finfo(float).tiny
+ARRAYS = ("dual", "curvature_root", "log_evidence", "converged")
+
+
+@dataclass(frozen=True)
+class SoftmaxPosterior:
+    """Posteriors of B softmax Gaussian processes with n labeled rows and K classes, one for each prior covariance C [B, n, n].
+
+    K logits f_k ~ GP(0, C), independently; p(y = k | x) = softmax(f(x))_k. Only differences of logits count, so that two classes need a
+    single latent function, f_1 − f_0 ~ GP(0, 2C). With L latent functions (L = K, or 1 for two classes) and W the negative Hessian of the
+    log likelihood at the mode, the posterior at new rows with prior covariances c = C(x, rows) and C(x, x) is normal:
+
+        mean = cᵀ a      covariance = C(x, x) − cᵀ (C + W⁻¹)⁻¹ c
+
+    W = w (diag p − p pᵀ) for each row, so that (C + W⁻¹)⁻¹ has blocks δ_kl E_k − E_k S⁻¹ E_l with E_k = (C + (w p_k)⁻¹)⁻¹ and
+    S = Σ_k E_k (Rasmussen and Williams, 2006, section 3.5): L + 1 inverses of n × n rather than one of Ln × Ln.
+    """
+
+    n_classes: int
+    dual: Array
+    """a of the posterior mean, which lies beyond the mode by the next order of the expansion. [B, L, n]"""
+    curvature_root: Array
+    """Square root of the diagonal part of W. [B, L, n]"""
+    log_evidence: Array
+    """Laplace's approximation of log p(y | C). [B]"""
+    converged: NDArray[np.bool_]
+    """[B]"""
+
+
+def prior_factor(n_classes: int) -> float:
+    """Return the factor from C to the prior covariance of a latent function: two for the difference of two logits."""
+    return 2.0 if n_classes == 2 else 1.0
+
+
+def fit_softmax_gps(covariances: Array, one_hot: Array, weight: Array) -> SoftmaxPosterior:
+    """Return the posterior for each prior covariance C [B, n, n], from indicators of classes [K, n] and weights of rows [n]."""
+    n_gps, n_rows, _ = covariances.shape
+    n_latent = 1 if len(one_hot) == 2 else len(one_hot)
+    at_a_time = max(1, BLOCK_NUMBERS // (2 * n_latent * n_rows**2))
+    # Parts do not depend on the number of threads, so neither does the result.
+    size = min(at_a_time, -(-n_gps // 2)) if n_latent * n_rows > 64 else at_a_time
+    blocks = list(row_blocks(n_gps, max(1, size)))
+    parts = map_on_threads(lambda block: _Newton(covariances[block], one_hot, weight).run(), blocks)
+    return _joined(parts)
+
+
+def _joined(parts: list[SoftmaxPosterior]) -> SoftmaxPosterior:
+    """Join the posteriors of consecutive parts of the processes."""
+    return SoftmaxPosterior(parts[0].n_classes, *(np.concatenate([part[name] for part in map(vars, parts)]) for name in ARRAYS))
+
+
+class _Newton:
+    """Newton's method on  ψ(f) = Σ_n w_n log p(y_n | f_n) − ½ Σ_l f_lᵀ C⁻¹ f_l,  with f = C a, for B covariances at once.
+
+    step       a ← b − (C + W⁻¹)⁻¹ C b,      b = W f + w (y − p)
+    evidence   log p(y | C) ≈ ψ(f) − ½ log |I + C W|
+    mean       a − ½ (t − (C + W⁻¹)⁻¹ C t),  t_nk = w_n p_k (q_k − Σ_l p_l q_l),  q_k = (e_k − p)ᵀ Cov(f_n) (e_k − p)
+
+    The last line is the next order in 1/n, as in `gpssl.downstream._laplace`.
+    """
+
+    def __init__(self, covariances: Array, one_hot: Array, weight: Array) -> None:
+        self.n_classes = len(one_hot)
+        self.C = prior_factor(self.n_classes) * covariances
+        self.is_binary = self.n_classes == 2
+        self.labels = one_hot[1:] if self.is_binary else one_hot
+        self.weight = weight
+
+    def run(self) -> SoftmaxPosterior:
+        """Step until the decrement is below the tolerance for all processes; those that are done stay where they are."""
+        n_gps, n_rows, _ = self.C.shape
+        a = np.zeros((n_gps, len(self.labels), n_rows))
+        active = np.arange(n_gps)
+        for _ in range(MAX_STEPS):
+            some, C = a[active], self.C[active]
+            step = self._newton_point(C, some) - some
+            decrement = (step * (step @ C)).sum(axis=(1, 2))
+            a[active] = self._move(C, some, step)
+            active = active[decrement > TOLERANCE]
+            if len(active) == 0:
+                break
+        converged = np.ones(n_gps, dtype=bool)
+        converged[active] = False
+        return self._posterior(a, converged)
+
+    def _likelihood(self, f: Array) -> tuple[Array, Array]:
+        """Return the log likelihood [B] and the probabilities of the classes that have a latent function [B, L, n]."""
+        if self.is_binary:
+            log_total = np.logaddexp(0.0, f)
+            return ((f * self.labels - log_total) * self.weight).sum(axis=(1, 2)), np.exp(f - log_total)
+        shifted = f - f.max(axis=1, keepdims=True)
+        log_proba = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        return (log_proba * self.labels * self.weight).sum(axis=(1, 2)), np.exp(log_proba)
+
+    def _curvature_times(self, p: Array, f: Array) -> Array:
+        """Return W f. [B, L, n]"""
+        if self.is_binary:
+            return self.weight * p * (1 - p) * f
+        return self.weight * p * (f - (p * f).sum(axis=1, keepdims=True))
+
+    def _root_of_curvature(self, p: Array) -> Array:
+        """Return the square root of the diagonal part of W, which is all of it for two classes. [B, L, n]"""
+        return np.sqrt(np.maximum(self.weight * (p * (1 - p) if self.is_binary else p), TINY))
+
+    def _newton_point(self, C: Array, a: Array) -> Array:
+        """Return where a full step leads."""
+        f = a @ C
+        _, p = self._likelihood(f)
+        b = self._curvature_times(p, f) + self.weight * (self.labels - p)
+        image = b @ C
+        root = self._root_of_curvature(p)
+        shifted = _shifted(C, root)
+        if self.is_binary:
+            return b - root * np.linalg.solve(shifted, (root * image)[..., None])[..., 0]
+        return b - _structured(root[..., None] * np.linalg.inv(shifted) * root[..., None, :], image)
+
+    def _move(self, C: Array, a: Array, step: Array) -> Array:
+        """Return a + t step, with t halved for the processes whose ψ would fall."""
+        before, size = self._objective(C, a), np.ones(len(a))
+        for _ in range(30):
+            moved = a + size[:, None, None] * step
+            falls = self._objective(C, moved) < before - 1e-10 * (1 + np.abs(before))
+            if not falls.any():
+                break
+            size[falls] /= 2
+        return moved
+
+    def _objective(self, C: Array, a: Array) -> Array:
+        f = a @ C
+        return self._likelihood(f)[0] - 0.5 * (a * f).sum(axis=(1, 2))
+
+    def _posterior(self, mode: Array, converged: NDArray[np.bool_]) -> SoftmaxPosterior:
+        f = mode @ self.C
+        likelihood, p = self._likelihood(f)
+        root = self._root_of_curvature(p)
+        curvature = Curvature.of(self.C, root)
+        # |I + C W| = Π_k |I + C w p_k| |S| / Π w, since W is a diagonal part less one of rank n.
+        log_volume = np.linalg.slogdet(_shifted(self.C, root))[1].sum(axis=1)
+        if curvature.root is not None:
+            log_volume += np.linalg.slogdet(curvature.inverse.sum(axis=1))[1] - np.log(self.weight).sum()
+        evidence = likelihood - 0.5 * (mode * f).sum(axis=(1, 2)) - 0.5 * log_volume
+        return SoftmaxPosterior(self.n_classes, mode + self._shift(p, curvature), root, evidence, converged)
+
+    def _shift(self, p: Array, curvature: Curvature) -> Array:
+        """Return −½ (t − (C + W⁻¹)⁻¹ C t), from the mode to the mean. [B, L, n]"""
+        projected = self.C[:, None] @ curvature.inverse
+        own = np.diagonal(self.C, axis1=1, axis2=2)[:, None] - (projected * self.C[:, None]).sum(axis=3)
+        if curvature.root is None:
+            third = self.weight * p * (1 - p) * (1 - 2 * p) * own
+            spread = own
+        else:
+            shared = np.swapaxes(projected @ curvature.root.swapaxes(1, 2)[:, None], 1, 2)
+            covariance = shared @ shared.swapaxes(2, 3) + np.swapaxes(own, 1, 2)[..., None] * np.eye(own.shape[1])
+            spread = np.diagonal(covariance, axis1=2, axis2=3).swapaxes(1, 2)
+            third = self.weight * _third_derivative(p.swapaxes(1, 2), covariance).swapaxes(1, 2)
+        image = third @ self.C
+        shift = -0.5 * (third - _structured(curvature.inverse, image, curvature.root))
+        moved = np.abs(shift @ self.C) / np.sqrt(np.maximum(spread, TINY))
+        largest = moved.max(axis=(1, 2), keepdims=True)
+        return shift * np.minimum(1.0, LARGEST_SHIFT / np.maximum(largest, LARGEST_SHIFT))
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """(C + W⁻¹)⁻¹ in its blocks δ_kl E_k − E_k S⁻¹ E_l, for B covariances C."""
+
+    inverse: Array
+    """E_k. [B, L, n, n]"""
+    root: Array | None
+    """R with RᵀR = S⁻¹; None for two classes, where there is one block. [B, n, n]"""
+
+    @classmethod
+    def of(cls, C: Array, curvature_root: Array) -> Curvature:
+        """Return the blocks from the square root of the diagonal part of W."""
+        inverse = curvature_root[..., None] * np.linalg.inv(_shifted(C, curvature_root)) * curvature_root[..., None, :]
+        if inverse.shape[1] == 1:
+            return cls(inverse, None)
+        total = inverse.sum(axis=1)
+        return cls(inverse, np.linalg.inv(np.linalg.cholesky((total + total.swapaxes(1, 2)) / 2)))
+
+    def logit_covariance(self, index: int, c: Array, own: Array) -> Array:
+        """Return the posterior covariance of the latent functions at new rows, from prior covariances c [n, n labeled] and variances [n].
+
+        C(x, x) − cᵀ (C + W⁻¹)⁻¹ c. [n, L, L]
+        """
+        projected = c @ self.inverse[index]
+        left = own[:, None] - np.einsum("lnm,nm->nl", projected, c)
+        covariance = left[:, :, None] * np.eye(len(projected))
+        if self.root is not None:
+            shared = np.ascontiguousarray((projected @ self.root[index].T).swapaxes(0, 1))
+            covariance += shared @ shared.swapaxes(1, 2)
+        return covariance
+
+
+def _third_derivative(p: Array, covariance: Array) -> Array:
+    """Return p_k (q_k − Σ_l p_l q_l) with q_k = (e_k − p)ᵀ S (e_k − p), for p [..., K] and S [..., K, K]. [..., K]"""
+    along = (covariance @ p[..., None])[..., 0]
+    q = np.diagonal(covariance, axis1=-2, axis2=-1) - 2 * along + (p * along).sum(axis=-1, keepdims=True)
+    return p * (q - (p * q).sum(axis=-1, keepdims=True))
+
+
+def _shifted(C: Array, root: Array) -> Array:
+    """Return I + D^½ C D^½ for each latent function. [B, L, n, n]"""
+    shifted = root[..., None] * C[:, None] * root[..., None, :]
+    diagonal = np.arange(C.shape[1])
+    shifted[..., diagonal, diagonal] += 1.0
+    return shifted
+
+
+def _structured(inverse: Array, image: Array, root: Array | None = None) -> Array:
+    """Return (C + W⁻¹)⁻¹ z for z [B, L, n], from the blocks δ_kl E_k − E_k S⁻¹ E_l; for one latent function there is only E. [B, L, n]"""
+    own = (inverse @ image[..., None])[..., 0]
+    if inverse.shape[1] == 1:
+        return own
+    total = own.sum(axis=1)[..., None]
+    shared = np.linalg.solve(inverse.sum(axis=1), total) if root is None else root.swapaxes(1, 2) @ (root @ total)
+    return own - (inverse @ shared[:, None])[..., 0]
+
+
+def probit(mean: Array, covariance: Array) -> Array:
+    """Return p_k ∝ 1 / Σ_l exp(−(μ_k − μ_l) / sqrt(1 + π/8 Var(η_k − η_l))) for η ~ N(μ, Σ), μ [n, L] and Σ [n, L, L]. [n, K]
+
+    This is MacKay's probit correction (1992) for two classes, applied to each pair of classes (Lu, Ie and Sha, 2020).
+    """
+    if mean.shape[1] == 1:
+        second = 1 / (1 + np.exp(-mean[:, 0] / np.sqrt(1 + np.pi / 8 * np.maximum(covariance[:, 0, 0], 0.0))))
+        return np.column_stack([1 - second, second])
+    own = np.diagonal(covariance, axis1=1, axis2=2)
+    variance = own[:, :, None] + own[:, None, :] - 2 * covariance
+    difference = (mean[:, None, :] - mean[:, :, None]) / np.sqrt(1 + np.pi / 8 * np.maximum(variance, 0.0))
+    largest = difference.max(axis=2, keepdims=True)
+    proba = np.exp(-largest[..., 0]) / np.exp(difference - largest).sum(axis=2)
+    return proba / proba.sum(axis=1, keepdims=True)
