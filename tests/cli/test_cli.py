@@ -276,16 +276,19 @@ def test_model_of_labels_predicts_other_rows(table: Path, tmp_path: Path) -> Non
 def test_compare_ends_with_a_recommendation(tmp_path: Path) -> None:
     table = written(two_groups(120, 60), tmp_path / "things.csv")
     output = done("compare", table, "-t", "kind", "--splits", "3", *FEW)
-    for method in ("columns", "kernel PCA", "VICReg", "GP prior", "GPSSL-mean", "GPSSL-full"):
-        assert method in output
-    assert output.strip().splitlines()[-1].startswith("You do not need this: the columns cannot be told from GPSSL-full")
+    for method in ("pool", "GPSSL-full", "GPSSL-mean", "columns", "random forest", "kernel PCA", "label spreading", "self-training"):
+        assert f"\n{method} " in output
+    assert output.strip().splitlines()[-1].startswith("Not decided: the labels do not tell the pool from columns, ")
+    assert output.strip().endswith("use more splits, --splits 20.")
 
 
 def test_compare_of_numbers_for_scripts(tmp_path: Path) -> None:
     table = written(prices(), tmp_path / "prices.csv")
     result = as_json("compare", table, "-t", "price", "--splits", "2", *FEW)
-    assert set(result["scores"]) == {"columns", "kernel PCA", "VICReg", "GP prior", "GPSSL-mean", "GPSSL-full"}
-    assert set(result["differences"]) == set(result["scores"]) - {"GPSSL-full"}
+    assert set(result["scores"]) == {"pool", "columns", "random forest", "kernel PCA", "VICReg", "GP prior", "GPSSL-mean", "GPSSL-full"}
+    assert set(result["differences"]) == set(result["scores"]) - {"pool"}
+    assert result["deciding"] == "NLL"
+    assert {"mean", "lower", "upper", "verdict", "words"} <= set(result["differences"]["columns"])
     assert set(result["scores"]["GPSSL-full"]) == {"RMSE", "NLL", "coverage"}
     assert result["n_splits"] == 2
 

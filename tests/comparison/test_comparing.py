@@ -13,12 +13,28 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from gpssl.cli._console import show_table
 from gpssl.cli.compare import show_compared
-from gpssl.comparison._compare import Comparison, Difference, compare, differences_from
-from gpssl.comparison._rivals import COLUMNS, MEAN, PRIOR, RIVALS, Candidate, Contest, numbers_from
+from gpssl.comparison import _rivals
+from gpssl.comparison._compare import Comparison, compare
+from gpssl.comparison._deciding import Difference, Verdict
+from gpssl.comparison._learners import SpreadingClassifier
+from gpssl.comparison._rivals import (
+    COLUMNS,
+    FOREST,
+    MEAN,
+    OF_CLASSES,
+    PRIOR,
+    RIVALS,
+    SELF_TRAINING,
+    SPREADING,
+    Candidate,
+    Contest,
+    Grids,
+    numbers_from,
+)
 from gpssl.comparison._splits import choose_or_default, divide, rows_to_compare_on
 from gpssl.evaluation._held_out import Labeled
-from gpssl.evaluation._scores import Estimate, corrected_p_value, holm
-from gpssl.workflows._choices import FULL
+from gpssl.evaluation._scores import Estimate
+from gpssl.workflows._choices import FULL, POOL
 from gpssl.workflows._subject import Roles, Subject, open_subject
 from gpssl.workflows._table_subject import TableSubject
 from people import two_groups, written
@@ -28,8 +44,9 @@ FEW: dict[str, Any] = {"n_draws": 5, "max_inducing": 64}
 
 @pytest.fixture(autouse=True)
 def without_networks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take long, and are tested elsewhere."""
+    """They take long, and are tested elsewhere; as are forests of many trees."""
     monkeypatch.delitem(RIVALS, "VICReg")
+    monkeypatch.setattr(_rivals, "N_TREES", 20)
 
 
 def compared(table: Path, target: str = "kind", *, n_splits: int = 2, **options: Any) -> Comparison:
@@ -54,8 +71,10 @@ def test_comparison_of_a_target_with_brackets_is_shown(capsys: pytest.CaptureFix
         n_rows=30,
         n_labeled=20,
         n_splits=2,
-        scores={method: dict.fromkeys(names, Estimate(0.5, 0.1)) for method in (COLUMNS, FULL)},
-        differences={COLUMNS: dict.fromkeys(names, Difference(0.0, 0.1, 1.0))},
+        scores={method: dict.fromkeys(names, Estimate(0.5, 0.1)) for method in (POOL, COLUMNS)},
+        deciding="log loss",
+        matters=0.02,
+        differences={COLUMNS: Difference(-0.012, 0.1, -0.2, 0.176, 1.0, Verdict.UNDECIDED, 300, "undecided: label about 300 more rows")},
         settings={},
         left_out={"VICReg": "It needs [nn]."},
         recommendation="You do not need this.",
@@ -65,26 +84,38 @@ def test_comparison_of_a_target_with_brackets_is_shown(capsys: pytest.CaptureFix
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "[/x]: 30 rows, 20 labels, 2 splits (± standard error)"
     assert "Left out: VICReg. It needs [nn]." in lines
-    assert any(line.endswith("several methods, accuracy and AURC together, log loss by itself") for line in lines)
+    (row,) = (line for line in lines if "300" in line)
+    assert " ".join(row.split()) == "columns 0.500 ± 0.100 -0.012 (-0.200 to +0.176) undecided: label about 300 more rows"
+    assert "accuracy" in lines[lines.index("Other scores, which do not decide") + 1]
 
 
-# Tests
+# What it finds
 
 
-def test_scores_that_decide_are_corrected_together() -> None:
-    rng = np.random.default_rng(0)
-    scores = {
-        method: {name: rng.normal(size=20) for name in ("accuracy", "AURC", "log loss", "coverage")} for method in (FULL, COLUMNS, PRIOR)
-    }
-    found = differences_from(scores, 0.4, ("accuracy", "AURC"))
-    plain = {
-        (m, s): corrected_p_value(scores[FULL][s] - scores[m][s], 0.4) for s in ("accuracy", "AURC", "log loss") for m in (COLUMNS, PRIOR)
-    }
-    together = holm([plain[method, score] for method, score in plain if score != "log loss"])
-    apart = holm([plain[method, "log loss"] for method in (COLUMNS, PRIOR)])
-    assert [found[m][s].p_value for m, s in plain] == pytest.approx([*together, *apart])
-    assert found[COLUMNS]["accuracy"].mean == pytest.approx((scores[FULL]["accuracy"] - scores[COLUMNS]["accuracy"]).mean())
-    assert set(found[COLUMNS]) == {"accuracy", "AURC", "log loss"}
+def test_methods_are_in_their_order_and_the_pool_is_compared_with_each(tmp_path: Path) -> None:
+    result = compared(written(two_groups(50, 30), tmp_path / "things.csv"))
+    assert list(result.scores) == [POOL, FULL, MEAN, COLUMNS, FOREST, "kernel PCA", SPREADING, SELF_TRAINING, PRIOR]
+    assert list(result.differences) == list(result.scores)[1:]
+    assert result.deciding == "log loss"
+    for method, difference in result.differences.items():
+        expected = result.scores[POOL]["log loss"].mean - result.scores[method]["log loss"].mean
+        assert difference.mean == pytest.approx(expected)
+        assert difference.lower <= difference.mean <= difference.upper
+
+
+def test_numbers_are_compared_by_their_likelihood(tmp_path: Path) -> None:
+    frame = two_groups(60, 60).drop(columns="kind")
+    frame["height"] = frame["size"].fillna(0) + np.random.default_rng(0).normal(size=60)
+    result = compared(written(frame, tmp_path / "things.csv"), "height", target_kind="number")
+    assert list(result.scores) == [name for name in RIVALS if name not in OF_CLASSES]
+    assert (result.deciding, result.matters) == ("NLL", 0.02)
+
+
+def test_sure_errors_cost_no_more_than_a_thousandth(tmp_path: Path) -> None:
+    frame = two_groups(60, 60)
+    frame["kind"] = np.random.default_rng(0).permutation(frame["kind"])
+    losses = [row["log loss"].mean for row in compared(written(frame, tmp_path / "things.csv")).scores.values()]
+    assert max(losses) < np.log(1000)
 
 
 def test_few_splits_are_noted(tmp_path: Path) -> None:
@@ -213,9 +244,39 @@ def test_each_kind_of_subject_has_its_dimensions(kind: Any, n_components: int, t
 def test_mean_and_draws_are_of_the_same_functions() -> None:
     contest = Contest(np.random.default_rng(0).normal(size=(30, 2)), [({}, RBF())])
     mean, full = (RIVALS[method](contest) for method in (MEAN, FULL))
-    assert [model.settings for model in mean] == [model.settings for model in full]
-    for one, other in zip(mean, full, strict=True):
+    assert [model.settings["temperature"] for model in full] == ["auto", 0.1, 1.0]
+    assert [model.settings["temperature"] for model in mean] == ["auto", 0.1]  # at a temperature of 1 the mean is zero
+    for one, other in zip(mean, full[:2], strict=True):
         assert one.estimator.representation.estimator is other.estimator.representation.estimator
+
+
+def halves(n_rows: int = 40) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Two distant groups of rows, and one label for each."""
+    X = np.random.default_rng(0).normal(size=(n_rows, 2))
+    X[n_rows // 2 :] += 20
+    return X, np.array(["left", "right"])
+
+
+@pytest.mark.parametrize("method", OF_CLASSES)
+def test_unlabeled_rows_tell_groups_from_one_label_each(method: str) -> None:
+    X, y = halves()
+    model = RIVALS[method](Contest(X, []))[0].estimator.fit(X[[0, 39]], y)
+    assert (y[model.predict_proba(X).argmax(axis=1)] == np.repeat(y, 20)).all()
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_rows_outside_the_graph_get_what_their_neighbors_have_and_unreached_rows_the_shares() -> None:
+    X, _ = halves()
+    model = SpreadingClassifier(None, X, 5).fit(X[[0, 1, 2]], np.array(["a", "a", "b"]))
+    np.testing.assert_allclose(model.predict_proba(X[20:]), np.tile([2 / 3, 1 / 3], (20, 1)))  # no label reaches the other group
+    nearby = model.predict_proba(X[[2]] + 1e-9)
+    assert not np.allclose(nearby, [[2 / 3, 1 / 3]])
+    np.testing.assert_allclose(nearby.sum(axis=1), 1.0)
+
+
+def test_mean_is_taken_where_there_are_only_high_temperatures() -> None:
+    contest = Contest(np.random.default_rng(0).normal(size=(30, 2)), [({}, RBF())], Grids(temperatures=(1.0,)))
+    assert [model.settings for model in RIVALS[MEAN](contest)] == [{"temperature": 1.0}]
 
 
 def test_columns_themselves_tell_gaps() -> None:

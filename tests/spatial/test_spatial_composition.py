@@ -44,11 +44,21 @@ def test_probabilities_are_close_to_the_proportions(adata: anndata.AnnData) -> N
     assert adata.obs["gpssl_certainty"][right].mean() > adata.obs["gpssl_certainty"][~right].mean() + 0.1
 
 
+def test_labels_weigh_a_pool_around_the_representation(adata: anndata.AnnData) -> None:
+    composition(adata, "known", n_draws=None)
+    shares = adata.uns["gpssl_composition"]["shares"]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["columns"] < 0.1 < max(shares.values())
+    others = adata.obs["known"].isna().to_numpy()
+    right = adata.obs["gpssl_label"].astype(str) == adata.obs["cell_type"].astype(str)
+    assert right[others].mean() > 0.7
+
+
 def test_probabilities_are_the_classifier_s_on_the_posterior(adata: anndata.AnnData) -> None:
     composition(adata, "known", n_draws=20, random_state=5)
     fitted = representation(adata)
     labels = adata.obs["known"].astype(object).where(adata.obs["known"].notna(), None).to_numpy()
-    model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), n_draws=20, random_state=5).fit(fitted.rows, labels)
+    model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), n_draws=20, weighting="equal", random_state=5).fit(fitted.rows, labels)
     np.testing.assert_array_equal(adata.obsm["gpssl_proba"], model.predict_proba(fitted.rows))
     np.testing.assert_array_equal(adata.obsm["gpssl_proba_std"], model.predict_proba_std(fitted.rows))
     np.testing.assert_array_equal(adata.obs["gpssl_label"].astype(str), model.predict(fitted.rows))

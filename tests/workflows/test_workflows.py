@@ -104,7 +104,8 @@ def test_report_notes_the_rivals_that_are_left_out(monkeypatch: pytest.MonkeyPat
     assert {"VICReg was left out: It needs a package.", "kernel PCA was left out: It needs a package."} <= set(report.notes)
     assert any(note.startswith("GP prior was left out: ") for note in report.notes)
     assert report.content.risk_coverage is not None
-    assert [curve.name for curve in report.content.risk_coverage.curves] == ["GPSSL-full", "columns"]
+    run = ["GPSSL-full", "pool", "columns", "random forest", "label spreading", "self-training"]
+    assert [curve.name for curve in report.content.risk_coverage.curves] == run
 
 
 def test_model_without_a_card_gets_a_sentence() -> None:

@@ -47,6 +47,14 @@ Temperature = Annotated[
     str, typer.Option("--temperature", help="auto (one over the number of rows), or a number: higher ones make draws more diverse.")
 ]
 Draws = Annotated[int, typer.Option("--draws", min=2, help="Functions that predictions are averaged over.")]
+FixedAlike = Annotated[
+    Alike | None,
+    typer.Option(
+        "--alike", help="One representation: rows are alike if their columns agree, or if small steps lead from one to the other."
+    ),
+]
+FixedTemperature = Annotated[str | None, typer.Option("--temperature", help="One representation, at this temperature: auto, or a number.")]
+FixedDraws = Annotated[int | None, typer.Option("--draws", min=2, help="One representation, and so many functions drawn from it.")]
 MaxInducing = Annotated[int, typer.Option("--max-inducing", min=2, help="Largest number of rows that carry the functions.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help=SEED_HELP)]
 OnlyNew = Annotated[bool, typer.Option("--only-new", help="Write the new columns alone, not those of the table.")]

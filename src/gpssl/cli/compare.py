@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._runtime import N_DRAWS, percent
-from ..workflows._choices import DECIDING, FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, SIGNIFICANT, Alike
+from .._runtime import N_DRAWS
+from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_SPLITS, POOL, Alike
 from . import _options
 from ._console import progress_bars, show_json, show_notes, show_table, with_options
 
 if TYPE_CHECKING:
-    from ..comparison import Comparison
+    from ..comparison import Comparison, Difference
 
-SHOWN = {"class": ("accuracy", "ROC AUC", "AURC", "log loss", "ECE"), "number": ("RMSE", "NLL", "coverage")}
-TESTED = {"class": (*DECIDING["class"], "log loss"), "number": DECIDING["number"]}
-"""Scores whose differences are shown with a p-value; those beyond the deciding ones are corrected each by itself."""
+SHOWN = {"class": ("accuracy", "ROC AUC", "AURC", "ECE"), "number": ("RMSE", "coverage")}
+"""Scores that are shown beside the one that decides."""
 MOST_SETTINGS = 3
 
 
@@ -38,11 +37,11 @@ def compare(
     seed: _options.Seed = 0,
     as_json: _options.Json = False,
 ) -> None:
-    """Is it worth it here? Compare the paper's methods on your table: the columns, kernel PCA, VICReg, the GP prior, GPSSL.
+    """Is it worth it here? Compare the pool, which is the default, with the paper's methods and with simpler ones on your table.
 
-    Every row trains the representations, without its label. On each random split the same heads are trained and
-    judged; only the columns, if they are more than 100, get logistic regression with a cross-validated
-    penalty. Methods with several settings choose by a fifth of the labels that they train on.
+    Every row trains the representations, without its label. On each random split all methods learn from the same
+    labels and are judged by the same others. One score decides, the log loss (for numbers the likelihood), and
+    a sentence at the end says whether you need this, or how many labels would tell.
     """
     with progress_bars():
         from ..comparison import compare as run
@@ -71,15 +70,13 @@ def show_compared(result: Comparison, as_json: bool) -> None:
     if as_json:
         show_json(result)
         return
-    names, tested = SHOWN[result.kind], TESTED[result.kind]
+    names = SHOWN[result.kind]
     title = f"{result.target}: {result.n_rows:,} rows, {result.n_labeled:,} labels, {result.n_splits} splits (± standard error)"
-    rows = [[method, *(result.scores[method][name].text() for name in names)] for method in result.ordered(names[0])]
-    show_table(title, ["method", *names], rows)
+    decided = [_decided(result, method) for method in result.scores]
+    show_table(title, ["method", result.deciding, f"{POOL} minus it, 95 %", f"{POOL} against it"], decided)
     typer.echo()
-    differences = [[f"against {method}", *(_difference(row[name]) for name in tested)] for method, row in result.differences.items()]
-    families = f"several methods, {tested[0]} and {tested[1]} together{f', {tested[2]} by itself' if len(tested) > 2 else ''}"
-    level = f"* is significant at {percent(SIGNIFICANT, 0)}, corrected for shared rows and for {families}"
-    show_table(f"{FULL} minus the other; {level}", ["", *tested], differences)
+    rows = [[method, *(row[name].text() for name in names)] for method, row in result.scores.items()]
+    show_table("Other scores, which do not decide", ["method", *names], rows)
     for method, reason in result.left_out.items():
         typer.echo(f"Left out: {method}. {reason}")
     for method, counts in result.settings.items():
@@ -87,6 +84,10 @@ def show_compared(result: Comparison, as_json: bool) -> None:
     typer.echo(f"\n{with_options(result.recommendation)}")
 
 
-def _difference(difference: Any) -> str:
-    p_value = "< 0.001" if difference.p_value < 0.001 else f"= {difference.p_value:.3f}"
-    return f"{difference.mean:+.3f} (p {p_value}){' *' if difference.p_value < SIGNIFICANT else '  '}"
+def _decided(result: Comparison, method: str) -> list[str]:
+    score, difference = result.scores[method][result.deciding].text(), result.differences.get(method)
+    return [method, score, "", ""] if difference is None else [method, score, _interval(difference), difference.words]
+
+
+def _interval(difference: Difference) -> str:
+    return f"{difference.mean:+.3f} ({difference.lower:+.3f} to {difference.upper:+.3f})"

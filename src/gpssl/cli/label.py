@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._runtime import CONFIDENCE, N_DRAWS, percent
-from ..workflows._choices import MAX_INDUCING, Alike
+from .._runtime import CONFIDENCE, percent
+from ..workflows._choices import MAX_INDUCING
 from . import _options
 from ._console import progress_bars, show_result
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MANY_ERRORS = 0.1
 """An error rate at which other settings are worth a try."""
 MOST_CLASSES = 12
+MOST_MEMBERS, LEAST_SHARE = 3, 0.05
+"""How many representations to name, and their least share of the weight."""
 
 
 def label(
@@ -35,9 +37,9 @@ def label(
     confidence: Annotated[float, typer.Option("--confidence", help="Confidence with which the error rate is held.")] = CONFIDENCE,
     model: _options.ModelOut = None,
     components: _options.Components = None,
-    alike: _options.AlikeOption = Alike.COLUMNS,
-    temperature: _options.Temperature = "auto",
-    draws: _options.Draws = N_DRAWS,
+    alike: _options.FixedAlike = None,
+    temperature: _options.FixedTemperature = None,
+    draws: _options.FixedDraws = None,
     max_inducing: _options.MaxInducing = MAX_INDUCING,
     numeric: _options.Numeric = None,
     group: _options.Group = None,
@@ -50,7 +52,8 @@ def label(
 ) -> None:
     """Label the rows that have no label, and say what error rate to expect.
 
-    All rows train the representation, those with a label the predictions. Rows without a label get TARGET_predicted,
+    All rows train many representations, those with a label the predictions, and how far to believe each representation.
+    Whoever gives --alike, --temperature or --draws chooses one of them. Rows without a label get TARGET_predicted,
     TARGET_probability and TARGET_std (of the probability); a numeric target gets TARGET_predicted, TARGET_std, and
     TARGET_lower and TARGET_upper, between which it is with a probability of 90 %. With --max-risk, TARGET_abstain
     says which predictions to leave to a person.
@@ -65,7 +68,7 @@ def label(
             confidence=confidence,
             n_components=components,
             alike=alike,
-            temperature=_options.temperature_of(temperature),
+            temperature=None if temperature is None else _options.temperature_of(temperature),
             n_draws=draws,
             max_inducing=max_inducing,
             target_kind=_options.target_kind_of(numeric),
@@ -87,11 +90,20 @@ def _lines(result: LabeledTable, max_risk: float | None, confidence: float) -> I
     yield _expected(result)
     if max_risk is not None:
         yield _promised(result, max_risk, confidence)
+    if len(result.members) > 1:
+        yield _believed(result)
     if result.kind == "class" and result.expectation.risk > MANY_ERRORS:
-        yield "If these are too many: --alike neighbors may suit the rows better, and gpssl compare says whether the columns alone do."
+        yield "If these are too many: label more rows. gpssl compare says whether another method does better."
     if result.counts:
         commonest = sorted(result.counts.items(), key=lambda item: -item[1])[:MOST_CLASSES]
         yield f"Predicted and kept: {', '.join(f'{name} {count:,}' for name, count in commonest)}."
+
+
+def _believed(result: LabeledTable) -> str:
+    """Name the representations that count most."""
+    largest = sorted(result.members, key=lambda member: -member.share)[:MOST_MEMBERS]
+    named = [f"{member.name} ({percent(member.share, 0)})" for member in largest if member.share >= LEAST_SHARE]
+    return f"The labels believe most in: {'; '.join(named)}."
 
 
 def _expected(result: LabeledTable) -> str:

@@ -5,8 +5,9 @@ which `choose` takes the best on held-out labels.
 """
 
 from .._runtime import N_DRAWS
-from ..workflows._choices import FULL
-from ._compare import Comparison, Difference, compare
+from ..workflows._choices import FULL, POOL
+from ._compare import Comparison, compare
+from ._deciding import Difference, Verdict
 from ._rivals import (
     COLUMNS,
     MEAN,
@@ -29,6 +30,7 @@ __all__ = [
     "METHODS",
     "N_COMPONENTS",
     "N_DRAWS",
+    "POOL",
     "PRIOR",
     "SUPERVISED",
     "Candidate",
@@ -39,6 +41,7 @@ __all__ = [
     "Difference",
     "Grids",
     "Validation",
+    "Verdict",
     "by_accuracy",
     "by_likelihood",
     "choose",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -18,36 +18,16 @@ from .._runtime.progress import Progress
 from .._validation import check_number
 from ..data._labels import TargetKind
 from ..evaluation._held_out import Labeled, check_labels, probabilities_of
-from ..evaluation._scores import (
-    HIGHER_IS_BETTER,
-    Estimate,
-    corrected_error,
-    corrected_p_value,
-    holm,
-    score_classification,
-    score_regression,
-)
-from ..workflows._choices import DECIDING, FULL, MAX_INDUCING, MAX_ROWS, N_SPLITS, SIGNIFICANT, Alike, Kind, Settings
+from ..evaluation._scores import HIGHER_IS_BETTER, Estimate, score_classification, score_regression
+from ..workflows._choices import DECIDING, MAX_INDUCING, MAX_ROWS, N_SPLITS, POOL, Alike, Kind, Settings
 from ..workflows._subject import Roles, open_subject
-from ._rivals import COLUMNS, MEAN, PRIOR, Candidate, Contest, Grids, numbers_from, run_rivals
+from ._deciding import FEW_SPLITS, LEAST_PROBABILITY, Difference, Ground, Verdict, advice_on_labels, differences_from, what_matters
+from ._rivals import COLUMNS, OURS, SIMPLER, Candidate, Contest, Grids, numbers_from, run_rivals
 from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed
 
 Array = NDArray[np.float64]
 
 TEST_SHARE = 0.3
-FEW_SPLITS = 10
-"""With fewer, hardly any difference can be significant: see `corrected_p_value`."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """GPSSL-full minus another method, over splits."""
-
-    mean: float
-    error: float
-    """Standard error, corrected for the rows that splits share."""
-    p_value: float
-    """From the corrected resampled t-test, with Holm's correction over the methods; the two scores that decide are corrected together."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +41,12 @@ class Comparison:
     n_splits: int
     scores: dict[str, dict[str, Estimate]]
     """Means and standard errors over splits, by method and score."""
-    differences: dict[str, dict[str, Difference]]
-    """GPSSL-full minus the method, by method and score."""
+    deciding: str
+    """The score that decides: the log loss, or the negative log likelihood of numbers."""
+    matters: float
+    """The smallest difference in it that matters, in nats."""
+    differences: dict[str, Difference]
+    """The pool minus the method in that score, with an interval and in words, by method."""
     settings: dict[str, dict[str, int]]
     """How often each setting was chosen, by method."""
     left_out: dict[str, str]
@@ -97,10 +81,15 @@ def compare(
     ignore: Sequence[str] = (),
     random_state: int = 0,
 ) -> Comparison:
-    """Compare GPSSL with the paper's other methods on the labels of a table, as `gpssl compare` does.
+    """Compare the pool, which is the default, with the paper's methods and with simpler ones on the labels of a table.
 
-    Every row trains the representations, without its label. On each random split of the labels, 70 % to learn from and 30 % to judge by,
-    all methods have the same heads; methods with several settings choose by a fifth of the labels that they train on.
+    `gpssl compare` does it. Every row trains the representations, without its label. Each random split of the labels leaves 70 % to learn
+    from and 30 % to judge by; methods with several settings choose by a fifth of the labels that they learn from.
+
+    One score decides: the log loss, in which probabilities below 0.001 count as 0.001, and for numbers the negative log likelihood. The
+    pool is said to be better or worse where the splits show it (the corrected resampled t-test of Nadeau and Bengio, 2003, with Holm's
+    correction over the methods), to make no difference that matters where the interval is within ±2 % of what guessing class shares
+    loses, for numbers ±0.02 nats, and else to be undecided, with the number of labels that would decide.
 
     Parameters
     ----------
@@ -112,7 +101,9 @@ def compare(
         Random splits of the labels. With fewer than ten, hardly any difference is significant.
     max_rows
         Rows that are used of larger tables: kernel PCA needs a matrix of rows by rows.
-    n_components, alike, n_draws, max_inducing, target_kind, group, keep, ignore, random_state
+    n_components, alike, n_draws, max_inducing
+        As for `gpssl.label`, for the paper's methods; the pool has settings of its own.
+    target_kind, group, keep, ignore, random_state
         As for `gpssl.label`. Rows of the same `group` are never on both sides of a split.
 
     Examples
@@ -122,8 +113,8 @@ def compare(
     >>> wines = load_wine(as_frame=True).frame
     >>> wines.loc[wines.index % 3 > 0, "target"] = None
     >>> result = gpssl.compare(wines, "target", n_splits=2, n_draws=5)
-    >>> result.n_labeled, result.n_splits, "GPSSL-full" in result.scores
-    (60, 2, True)
+    >>> result.n_labeled, result.n_splits, result.deciding, "GPSSL-full" in result.differences
+    (60, 2, 'log loss', True)
     """
     check_number("n_splits", n_splits, Integral, at_least=2)
     check_number("max_rows", max_rows, Integral, at_least=20)
@@ -137,14 +128,16 @@ def compare(
         rows, labeled = rows_to_compare_on(subject, subject.labeled(), max_rows, random_state)
         splits = _splits(labeled, n_splits, random_state, numeric=numeric)
         contest = contest_on(rows, kernel, settings, subject.kind, regression=numeric)
-        records, left_out = run_rivals(contest, lambda method, models: _run(method, models, labeled, splits), needed=(COLUMNS, FULL))
+        records, left_out = run_rivals(contest, lambda method, models: _run(method, models, labeled, splits), needed=(POOL, COLUMNS))
     scores = {method: {name: np.array([r[name] for r in record.scores]) for name in record.scores[0]} for method, record in records.items()}
     estimates = {method: {name: Estimate.of(values) for name, values in row.items()} for method, row in scores.items()}
     ratio = float(np.mean([len(split.test) / len(split.training) for split in splits]))
-    deciding = DECIDING[labels.kind]
-    differences = differences_from(scores, ratio, deciding)
+    score, matters = DECIDING[labels.kind], what_matters(labeled.y, numeric=numeric)
+    n_independent = len(labeled.y) if labeled.groups is None else len(np.unique(labeled.groups))
+    ground = Ground(ratio, matters, len(labeled.y), n_independent, n_splits)
+    differences = differences_from({method: row[score] for method, row in scores.items()}, ground)
     if n_splits < FEW_SPLITS:
-        subject.notes.append(f"{n_splits} splits decide little: with fewer than {FEW_SPLITS}, hardly any difference is significant.")
+        subject.notes.append(f"{n_splits} splits decide little: with fewer than {FEW_SPLITS}, hardly any difference is decided.")
     return Comparison(
         target=labels.name,
         kind=labels.kind,
@@ -152,10 +145,12 @@ def compare(
         n_labeled=len(labeled.y),
         n_splits=n_splits,
         scores=estimates,
+        deciding=score,
+        matters=matters,
         differences=differences,
         settings={method: record.settings for method, record in records.items() if record.settings},
         left_out=left_out,
-        recommendation=recommend(estimates, differences, deciding, settings.alike, n_splits=n_splits, n_labeled=len(labeled.y)),
+        recommendation=recommend({method: row[score].mean for method, row in estimates.items()}, differences, score, matters),
         notes=subject.notes,
     )
 
@@ -194,10 +189,15 @@ def _run(method: str, models: list[Candidate], labeled: Labeled, splits: list[_S
         if is_regressor(fitted):
             scores.append(score_regression(test.y, fitted, test.rows))
         else:
-            scores.append(score_classification(test.y, probabilities_of(fitted, test.rows, classes), classes))
+            scores.append(_score_classes(fitted, test, classes))
         progress.advance(1)
     progress.finish()
     return _Record(scores, dict(chosen.most_common()))
+
+
+def _score_classes(fitted: Any, test: Labeled, classes: NDArray[Any]) -> dict[str, float]:
+    proba = probabilities_of(fitted, test.rows, classes)
+    return score_classification(test.y, proba, classes, least_probability=LEAST_PROBABILITY)
 
 
 def _splits(labeled: Labeled, n_splits: int, seed: int, *, numeric: bool) -> list[_Split]:
@@ -211,95 +211,48 @@ def _splits(labeled: Labeled, n_splits: int, seed: int, *, numeric: bool) -> lis
     return [_Split(training, test, s) for (training, test), s in zip(parts, seeds, strict=True)]
 
 
-def differences_from(
-    scores: Mapping[str, Mapping[str, Array]], test_to_training: float, deciding: tuple[str, ...]
-) -> dict[str, dict[str, Difference]]:
-    """Return GPSSL-full minus each other method, for scores that have a direction. The scores that decide are one family of tests."""
-    others = [method for method in scores if method != FULL]
-    found: dict[str, dict[str, Difference]] = {method: {} for method in others}
-    further = [(name,) for name in scores[FULL] if name in HIGHER_IS_BETTER and name not in deciding]
-    for family in (deciding, *further):
-        tests = [(method, name, scores[FULL][name] - scores[method][name]) for name in family for method in others]
-        p_values = holm([corrected_p_value(values, test_to_training) for _, _, values in tests])
-        for (method, name, values), p_value in zip(tests, p_values, strict=True):
-            found[method][name] = Difference(float(values.round(12).mean()), corrected_error(values, test_to_training), p_value)
-    return found
+def recommend(losses: Mapping[str, float], differences: Mapping[str, Difference], score: str, matters: float) -> str:
+    """Say in one sentence whether to use the pool; it may be that it is not needed, or that the labels do not decide.
 
-
-Estimates = Mapping[str, Mapping[str, Estimate]]
-Differences = Mapping[str, Mapping[str, Difference]]
-
-
-class _Verdict(NamedTuple):
-    sign: int
-    """1 where GPSSL-full is better, −1 where it is worse, 0 where the labels do not tell."""
-    score: str
-    """The score that told; the first where none did."""
-
-
-def recommend(
-    scores: Estimates, differences: Differences, deciding: tuple[str, str], alike: Alike, *, n_splits: int, n_labeled: int
-) -> str:
-    """Say in one sentence what to use; it may be that GPSSL is not needed, or that the labels do not decide.
-
-    Each method is judged against GPSSL-full by the first deciding score that shows a difference; the sentence names it.
+    A method that is better comes first, the best of them; then the simplest one that is no worse.
     """
-    verdicts = {method: _verdict(row, deciding, lambda found: found.p_value < SIGNIFICANT) for method, row in differences.items()}
-    best = _best_of_the_better(scores, verdicts, deciding)
-    if best is not None:
-        score = verdicts[best].score
-        gain = f"{_versus(scores, best, FULL, score)}; the columns {scores[COLUMNS][score].mean:.3g}"
-        return f"Use {best}: it is significantly better than GPSSL-full here ({gain})."
-    if verdicts[COLUMNS].sign > 0:
-        return _worth_it(scores, verdicts, alike)
-    if verdicts[COLUMNS].sign < 0:
-        versus = _versus(scores, COLUMNS, FULL, verdicts[COLUMNS].score)
-        return f"You do not need this: the columns are significantly better than GPSSL-full here ({versus})."
-    leaning = _verdict(differences[COLUMNS], deciding, lambda found: abs(found.mean) > found.error)
-    if leaning.sign <= 0:
-        return f"You do not need this: the columns cannot be told from GPSSL-full here ({_versus(scores, COLUMNS, FULL, leaning.score)})."
-    advice = "use more splits, n_splits=20" if n_splits < FEW_SPLITS else "label more rows"
-    ground = f"{n_splits} splits of {n_labeled:,} labels do not show whether GPSSL-full is better than the columns"
-    return f"Not decided: {ground} ({_versus(scores, FULL, COLUMNS, leaning.score)}); {advice}."
+    found = {method: difference.verdict for method, difference in differences.items()}
+    better = [method for method, verdict in found.items() if verdict is Verdict.WORSE]
+    if better:
+        best = min(better, key=lambda method: losses[method])
+        start = f"Use {best} instead" if best in OURS else "You do not need this"
+        return f"{start}: {best} is better than the pool here ({_versus(losses, best, POOL, score)})."
+    alike = [method for method in SIMPLER if found.get(method) is Verdict.ALIKE]
+    if alike:
+        versus = _versus(losses, alike[0], POOL, score)
+        return f"You do not need this: {alike[0]} is no worse (less than {matters:.2g}) and simpler ({versus})."
+    return _worth_it(losses, differences, score)
 
 
-def _verdict(differences: Mapping[str, Difference], deciding: tuple[str, ...], tells: Callable[[Difference], bool]) -> _Verdict:
-    """Judge by the first score whose difference tells something."""
-    for name in deciding:
-        if tells(differences[name]):
-            gain = differences[name].mean if HIGHER_IS_BETTER[name] else -differences[name].mean
-            return _Verdict(1 if gain > 0 else -1, name)
-    return _Verdict(0, deciding[0])
+def _worth_it(losses: Mapping[str, float], differences: Mapping[str, Difference], score: str) -> str:
+    """Say what the pool is better than, or that this is not decided; only methods that are not of this library count."""
+    others = {method: difference for method, difference in differences.items() if method not in OURS}
+    beaten = [method for method, difference in others.items() if difference.verdict is Verdict.BETTER]
+    open_ones = {method: difference for method, difference in others.items() if difference.verdict is Verdict.UNDECIDED}
+    lowest = min((POOL, *others), key=lambda method: losses[method])
+    if not beaten:
+        so_far = f"So far {lowest} has the lowest {score}" if lowest != POOL else f"So far the pool has the lowest {score}"
+        return f"Not decided: the labels do not tell the pool from {_listed(open_ones)}. {so_far}; {_advice(open_ones)}."
+    text = f"Use the pool: it is better than {_listed(beaten)} ({_versus(losses, POOL, min(beaten, key=lambda m: losses[m]), score)})"
+    return f"{text}. Against {_listed(open_ones)} it is undecided: {_advice(open_ones)}." if open_ones else f"{text}."
 
 
-def _best_of_the_better(scores: Estimates, verdicts: Mapping[str, _Verdict], deciding: tuple[str, ...]) -> str | None:
-    """Return the best of the methods that beat GPSSL-full by the first score by which any does; None where the columns are no worse."""
-    for name in deciding:
-        better = [method for method, verdict in verdicts.items() if verdict == (-1, name)]
-        if not better:
-            continue
-        rivals = better if verdicts[COLUMNS].sign > 0 else [COLUMNS, *(method for method in better if method != COLUMNS)]
-        sign = 1 if HIGHER_IS_BETTER[name] else -1
-        best = max(rivals, key=lambda method: sign * scores[method][name].mean)
-        return None if best == COLUMNS else best
-    return None
+def _advice(undecided: Mapping[str, Difference]) -> str:
+    """Return what decides the first that can be decided."""
+    more = [difference.more_labels for difference in undecided.values() if difference.more_labels is not None]
+    return advice_on_labels(min(more)) if more else f"use more splits, n_splits={N_SPLITS}"
 
 
-def _worth_it(scores: Estimates, verdicts: Mapping[str, _Verdict], alike: Alike) -> str:
-    """Say what GPSSL-full gains over the columns, and whether its prior and its mean gain as much, unless they were left out."""
-    text = f"Use GPSSL-full: it is significantly better than the columns ({_versus(scores, FULL, COLUMNS, verdicts[COLUMNS].score)})"
-    prior, mean = verdicts.get(PRIOR), verdicts.get(MEAN)
-    if prior is not None and prior.sign == 0:
-        return (
-            f"{text}; functions from the prior, which have learned nothing, cannot be told from it: the gain may be from averaging alone."
-        )
-    if mean is not None and mean.sign == 0:
-        return f"{text}; its mean alone, which is faster, cannot be told from it."
-    if prior is not None:
-        text += f", and than its prior ({_versus(scores, FULL, PRIOR, prior.score)})"
-    advice = " Try alike='neighbors' too." if alike is Alike.COLUMNS else ""
-    return f"{text}.{advice}"
+def _listed(names: Sequence[str] | Mapping[str, Difference]) -> str:
+    """Return names in a row, with "and" before the last."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
-def _versus(scores: Estimates, one: str, other: str, name: str) -> str:
-    return f"{name} {scores[one][name].mean:.3g} against {scores[other][name].mean:.3g}"
+def _versus(losses: Mapping[str, float], one: str, other: str, score: str) -> str:
+    return f"{score} {losses[one]:.3g} against {losses[other]:.3g}"

@@ -8,14 +8,12 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
@@ -26,11 +24,13 @@ from ..baselines._kernel_methods import GPPrior, KernelPCA
 from ..baselines._simvae import SimVAE
 from ..baselines._supervised import SupervisedGPClassifier, SupervisedGPRegressor
 from ..data._frames import encode_table
+from ..downstream._pool import RepresentationPool
 from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
 from ..estimator import GPSSL
 from ..kernels._protocol import DataDependentKernel
 from ..kernels.vectors import NeighborRBF
-from ..workflows._choices import FULL, MAX_INDUCING
+from ..workflows._choices import FULL, MAX_INDUCING, POOL
+from ._learners import N_TREES, ForestRegressor, PenalizedLogisticRegression, SelfTraining, SpreadingClassifier, as_numbers
 
 N_COMPONENTS = 5
 """The paper's J."""
@@ -39,10 +39,13 @@ MANY_COLUMNS = 100
 """Beyond this, a posterior over the weights of all columns takes long, and cross-validation chooses the penalty."""
 MOST_LEVELS = 50
 """How many levels of a category, the most frequent ones, get a column of their own."""
-MOST_FOLDS, MAX_ITERATIONS = 3, 2000
-"""Limits of logistic regression with a cross-validated penalty."""
 
+WARM = 1.0
+"""The temperature from which on posterior means are zero, as a rule: only draws are of use there."""
 COLUMNS, MEAN, PRIOR, SUPERVISED = "columns", "GPSSL-mean", "GP prior", "supervised GP"
+FOREST, SPREADING, SELF_TRAINING = "random forest", "label spreading", "self-training"
+NEIGHBORS = (10, 5, 20)
+"""Of label spreading."""
 
 
 def vicreg_settings(weights: Sequence[float], noises: Sequence[float]) -> list[dict[str, Any]]:
@@ -144,36 +147,19 @@ class Contest:
         """
         kind = MarginalizedRegressor if self.regression else MarginalizedClassifier
         head = self.head if head is None else head
-        return Candidate(dict(settings), kind(FrozenEstimator(representation), head, n_draws=n_draws, random_state=self.seed))
-
-
-class PenalizedLogisticRegression(ClassifierMixin, BaseEstimator):
-    """Logistic regression whose penalty is chosen by cross-validation, of as many folds as the smallest class has rows, three at most.
-
-    Where a class has a single row there is nothing to choose by, and the penalty is scikit-learn's default.
-    """
-
-    def fit(self, X: Any, y: Any) -> PenalizedLogisticRegression:
-        """Choose the penalty and train with it on all rows."""
-        n_folds = min(MOST_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
-        if n_folds < 2:
-            self.model_ = LogisticRegression(max_iter=MAX_ITERATIONS).fit(X, y)
-        else:
-            penalties = np.logspace(-3, 3, 7)
-            self.model_ = LogisticRegressionCV(Cs=penalties, cv=n_folds, max_iter=MAX_ITERATIONS).fit(X, y)
-        self.classes_ = self.model_.classes_
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probability of each class. [n, K]"""
-        return self.model_.predict_proba(X)
+        model = kind(FrozenEstimator(representation), head, n_draws=n_draws, weighting="equal", random_state=self.seed)
+        return Candidate(dict(settings), model)
 
 
 def _columns(contest: Contest) -> list[Candidate]:
     """Many columns need a penalty that suits them, unless the contest prescribes a head."""
     many = contest.head is None and not contest.regression and contest.numbers.shape[1] > MANY_COLUMNS
-    encoder = FunctionTransformer().fit(contest.rows) if contest.fitted_encoder is None else contest.fitted_encoder
-    return [contest.candidate({}, encoder, head=PenalizedLogisticRegression() if many else None)]
+    return [contest.candidate({}, _as_representation(contest), head=PenalizedLogisticRegression() if many else None)]
+
+
+def _as_representation(contest: Contest) -> Any:
+    """Return the numbers of rows as a fitted representation."""
+    return FunctionTransformer().fit(contest.rows) if contest.fitted_encoder is None else contest.fitted_encoder
 
 
 def _pca(contest: Contest) -> list[Candidate]:
@@ -221,7 +207,9 @@ def _simvae(contest: Contest) -> list[Candidate]:
 
 
 def _gpssl_mean(contest: Contest) -> list[Candidate]:
-    return [contest.candidate(settings, posterior) for settings, posterior in contest.posteriors]
+    """Return one head on the posterior mean of each candidate, without those so warm that their mean is zero, while there are others."""
+    with_mean = [each for each in contest.posteriors if each[0]["temperature"] == "auto" or each[0]["temperature"] < WARM]
+    return [contest.candidate(settings, posterior) for settings, posterior in with_mean or contest.posteriors]
 
 
 def _gpssl_full(contest: Contest) -> list[Candidate]:
@@ -261,8 +249,52 @@ METHODS: dict[str, Callable[[Contest], list[Candidate]]] = {
 The supervised GP, with the same kernel, is what heads on many draws from the prior approach.
 """
 
-RIVALS = {method: METHODS[method] for method in (COLUMNS, "kernel PCA", "VICReg", PRIOR, MEAN, FULL)}
+
+def _pool(contest: Contest) -> list[Candidate]:
+    """Return the default: the labels weigh all representations of the pool, so that there are no settings to choose from."""
+    pool = FrozenEstimator(RepresentationPool(random_state=contest.seed).fit(contest.rows))
+    kind = MarginalizedRegressor if contest.regression else MarginalizedClassifier
+    return [Candidate({}, kind(pool, random_state=contest.seed))]
+
+
+def _forest(contest: Contest) -> list[Candidate]:
+    kind = ForestRegressor(N_TREES, oob_score=True) if contest.regression else RandomForestClassifier(N_TREES)
+    return [contest.candidate({}, _as_representation(contest), head=kind.set_params(random_state=contest.seed))]
+
+
+def _spreading(contest: Contest) -> list[Candidate]:
+    encoder, numbers = contest.fitted_encoder, as_numbers(None, contest.numbers)
+    return [Candidate({"neighbors": count}, SpreadingClassifier(_frozen(encoder), numbers, count)) for count in NEIGHBORS]
+
+
+def _self_training(contest: Contest) -> list[Candidate]:
+    return [Candidate({}, SelfTraining(_frozen(contest.fitted_encoder), as_numbers(None, contest.numbers)))]
+
+
+def _frozen(encoder: Any) -> Any:
+    """Keep what was fitted where the estimator that has it is cloned."""
+    return None if encoder is None else FrozenEstimator(encoder)
+
+
+RIVALS: dict[str, Callable[[Contest], list[Candidate]]] = {
+    POOL: _pool,
+    FULL: _gpssl_full,
+    MEAN: _gpssl_mean,
+    COLUMNS: _columns,
+    FOREST: _forest,
+    "kernel PCA": _kernel_pca,
+    SPREADING: _spreading,
+    SELF_TRAINING: _self_training,
+    PRIOR: _gp_prior,
+    "VICReg": _vicreg,
+}
 """The methods that `compare` and the report run on a person's table, in this order."""
+OF_CLASSES = (SPREADING, SELF_TRAINING)
+"""Methods that cannot predict numbers."""
+OURS = (POOL, FULL, MEAN, PRIOR)
+"""Methods of this library."""
+SIMPLER = (COLUMNS, FOREST, SPREADING, SELF_TRAINING, "kernel PCA")
+"""Methods that scikit-learn has and that are simpler than the pool, the simplest first."""
 
 
 def run_rivals(
@@ -272,6 +304,7 @@ def run_rivals(
 
     Without those that are needed there is no comparison: their errors are raised.
     """
+    without = [*without, *(OF_CLASSES if contest.regression else ())]
     methods = {name: build for name, build in RIVALS.items() if name not in without}
     found: dict[str, Any] = {}
     left_out: dict[str, str] = {}

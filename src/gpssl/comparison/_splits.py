@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 
-from ..evaluation._calibration import log_density, log_loss
+from ..evaluation._calibration import clipped_log_loss, component_weights, log_density
 from ..evaluation._held_out import Labeled
 from ..workflows._subject import Subject
+from ._deciding import LEAST_PROBABILITY
 from ._rivals import Candidate
 
 Places = NDArray[np.intp]
@@ -101,9 +102,14 @@ class Choice(NamedTuple):
     validation: Validation
 
 
-def choose(candidates: Sequence[Candidate], training: Labeled, held_out: Labeled, *criteria: Criterion) -> list[Choice]:
-    """Return for each criterion the candidate that is best by it on `held_out`, with heads trained on `training`."""
-    validations = [_validate(candidate.estimator, training, held_out) for candidate in candidates]
+def choose(
+    candidates: Sequence[Candidate], training: Labeled, held_out: Labeled, *criteria: Criterion, least_probability: float = 0.0
+) -> list[Choice]:
+    """Return for each criterion the candidate that is best by it on `held_out`, with heads trained on `training`.
+
+    Labels with less than `least_probability` count as if they had it.
+    """
+    validations = [_validate(candidate.estimator, training, held_out, least_probability) for candidate in candidates]
     choices = [Choice(candidate, validation) for candidate, validation in zip(candidates, validations, strict=True)]
     return [max(choices, key=lambda choice: criterion(choice.validation)) for criterion in criteria]
 
@@ -117,22 +123,24 @@ def choose_or_default(candidates: Sequence[Candidate], labeled: Labeled, seed: i
     training, held_out = divide(labeled.y, labeled.groups, HELD_OUT_SHARE, rng.permutation, stratify=not regression)
     if len(held_out) == 0 or not can_train(labeled.y[training], regression=regression):
         return candidates[0]
-    criterion = by_likelihood if regression else by_accuracy
-    (choice,) = choose(candidates, labeled.take(training), labeled.take(held_out), criterion)
+    parts = labeled.take(training), labeled.take(held_out)
+    (choice,) = choose(candidates, *parts, by_likelihood, least_probability=LEAST_PROBABILITY)
     return choice.candidate
 
 
-def _validate(estimator: Any, training: Labeled, held_out: Labeled) -> Validation:
+def _validate(estimator: Any, training: Labeled, held_out: Labeled, least_probability: float) -> Validation:
     """Train on some labels and score on others."""
     model = clone(estimator)
     if model.get_params(deep=False).get("n_draws") is not None:
         model.set_params(n_draws=min(model.n_draws, VALIDATION_DRAWS))
     model.fit(training.rows, training.y)
     if is_regressor(model):
-        return Validation(float(log_density(held_out.y, *model.predict_draws(held_out.rows)).mean()), np.nan)
+        return Validation(
+            float(log_density(held_out.y, *model.predict_draws(held_out.rows), weights=component_weights(model)).mean()), np.nan
+        )
     known = np.isin(held_out.y, model.classes_)
     if not known.any():
         return Validation(0.0, 0.0)
     proba = model.predict_proba(held_out.rows)
     accuracy = float((model.classes_[proba.argmax(axis=1)] == held_out.y).mean())
-    return Validation(-log_loss(held_out.y[known], proba[known], labels=model.classes_), accuracy)
+    return Validation(-clipped_log_loss(held_out.y[known], proba[known], model.classes_, least_probability), accuracy)

@@ -174,6 +174,15 @@ class SpectrumChart:
     explanation: str = ""
 
 
+class Belief(NamedTuple):
+    """How far the labels believe in one representation."""
+
+    name: str
+    """What it is, in words."""
+    share: float
+    """Its share of the weight, from 0 to 1."""
+
+
 class Fact(NamedTuple):
     """A setting or result, and what it means in plain words."""
 
@@ -201,6 +210,8 @@ class ReportContent:
     """The slider, which needs `predictions`."""
     risk_coverage: Chart | None = None
     reliability: Chart | None = None
+    believed: Sequence[Belief] = ()
+    """Representations and their shares, largest first; empty where there is only one."""
     uncertain: int = 50
     """How many of the most uncertain rows are listed."""
     spectrum: SpectrumChart | None = None

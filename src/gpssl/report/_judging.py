@@ -13,7 +13,8 @@ from sklearn.frozen import FrozenEstimator
 
 from .._runtime import CONFIDENCE, N_DRAWS, percent
 from ..data._labels import Target
-from ..downstream._marginal import Marginalized
+from ..downstream._marginal import Marginalized, inner
+from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve, root_mean_squared_error
 from ..evaluation._held_out import (
@@ -28,10 +29,10 @@ from ..evaluation._held_out import (
 )
 from ..evaluation._selective import risk_coverage_curve
 from ..io._card import representation_of
-from ..workflows._choices import FULL, MAX_ROWS, Settings
+from ..workflows._choices import FULL, MAX_ROWS, POOL, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
-from ._content import Chart, ClassColoring, NamedCurve, NumberColoring, Predictions, ReportContent, RiskTable, Thresholds
+from ._content import Belief, Chart, ClassColoring, NamedCurve, NumberColoring, Predictions, ReportContent, RiskTable, Thresholds
 from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT, what_is_predicted
 
 Array = NDArray[np.float64]
@@ -39,6 +40,8 @@ Places = NDArray[np.intp]
 
 ERROR_RATES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 N_TARGETS = 15
+MOST_BELIEFS, LEAST_BELIEF = 8, 0.01
+"""How many representations have a bar of their own, and their least share."""
 LEVELS = np.linspace(0.05, 0.95, 19)
 
 
@@ -51,12 +54,14 @@ def with_predictions(
     n_draws = loaded.n_draws if has_heads else None
     settings = Settings(n_components=len(ssl.posterior_.weights.mean), n_draws=n_draws or N_DRAWS, seed=seed)
     predicts_it = has_heads and loaded.card_.notes.get("target") == target.name
-    model = clone(loaded).set_params(representation=FrozenEstimator(ssl)) if predicts_it else new_model(ssl, target, settings)
+    own = FrozenEstimator(inner(loaded.representation_)) if predicts_it else None
+    model = new_model(subject, ssl, target, settings) if own is None else clone(loaded).set_params(representation=own)
     fitted = loaded if predicts_it else clone(model).fit(labeled.rows, labeled.y)
-    held_out = {FULL: _hold_out(model, labeled, target, seed, FULL)}
+    name = POOL if isinstance(inner(model.representation), RepresentationPool) else FULL
+    held_out = {name: _hold_out(model, labeled, target, seed, name)}
     if rivals:
-        held_out |= _rivals(ssl, subject, labeled, settings, target)
-    full, shown, is_class = held_out[FULL], _Shown(rows, places, labeled.places, target), target.kind == "class"
+        held_out |= _rivals(ssl, subject, labeled, settings, target, without=name)
+    full, shown, is_class = held_out[name], _Shown(rows, places, labeled.places, target), target.kind == "class"
     error = float(full.is_wrong.mean()) if is_class else root_mean_squared_error(full.y, full.mean)
     risk_coverage, reliability = _class_charts(held_out) if is_class else _number_charts(held_out)
     return replace(
@@ -64,11 +69,23 @@ def with_predictions(
         title=f"{subject.name}: predicting {target.name}",
         summary=[*content.summary, what_is_predicted(target, error)],
         colorings=[_labels_coloring(target, places), *content.colorings],
+        believed=_believed(fitted),
         predictions=_classes(fitted, shown, full) if is_class else _numbers(fitted, shown, full),
         controls=_class_risks(full) if is_class else _number_risks(full),
         risk_coverage=risk_coverage,
         reliability=reliability,
     )
+
+
+def _believed(model: Any) -> list[Belief]:
+    """Return the representations that count most, and the others together; none where there is only one."""
+    members = sorted(getattr(model, "members_", []), key=lambda member: -member.share)
+    if len(members) < 2:
+        return []
+    shown = [Belief(member.name, member.share) for member in members[:MOST_BELIEFS] if member.share >= LEAST_BELIEF]
+    n_others = len(members) - len(shown)
+    others = 1 - sum(belief.share for belief in shown)
+    return [*shown, *([Belief(f"{n_others} others together", max(others, 0.0))] if n_others else [])]
 
 
 def _hold_out(model: Any, labeled: Labeled, target: Target, seed: int, name: str) -> Any:
@@ -77,7 +94,7 @@ def _hold_out(model: Any, labeled: Labeled, target: Target, seed: int, name: str
     return hold_out(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, task=name)
 
 
-def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, target: Target) -> dict[str, Any]:
+def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, target: Target, *, without: str) -> dict[str, Any]:
     """Hold out labels from the compared methods too, each with the settings that suit them best; a note tells those that cannot be run."""
     from ..comparison._compare import contest_on
     from ..comparison._rivals import run_rivals
@@ -90,7 +107,7 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
         chosen = choose_or_default(candidates, known, settings.seed)
         return _hold_out(chosen.estimator, labeled, target, settings.seed, name)
 
-    found, left_out = run_rivals(contest, run, without=[FULL])
+    found, left_out = run_rivals(contest, run, without=[without])
     subject.notes.extend(f"{name} was left out: {reason}" for name, reason in left_out.items())
     return found
 

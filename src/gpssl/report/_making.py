@@ -15,7 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from ..data._writing import replacing
 from ..evaluation._held_out import check_labels
 from ..io._card import ModelCard, representation_of
-from ..workflows._embed import open_model
+from ..workflows._embed import check_map, open_model
 from ..workflows._subject import Roles, Subject, as_path, check_outputs, open_subject
 from ._content import HoverColumn, NumberColoring, Points, ReportContent, SpectrumChart
 from ._judging import with_predictions
@@ -109,7 +109,7 @@ def _check_not_seen(card: ModelCard, target: str | None) -> None:
 
 def _content_of(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> ReportContent:
     """Return all that the page shows."""
-    ssl, card = representation_of(loaded), loaded.card_
+    ssl, card = check_map(representation_of(loaded)), loaded.card_
     places = _shown_places(subject.n_rows, seed)
     rows, cells = subject.views_at(places, lambda part: part.rows, lambda part: part.cells(typed=False))
     mean, std = ssl.mean_and_std(rows)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .._runtime import percent
 from . import _words as words
 from ._content import Chart, ClassColoring, NamedCurve, NumberColoring, Points, Predictions, ReportContent, RiskTable, SpectrumChart
 
@@ -70,6 +71,7 @@ def _present_parts(content: ReportContent) -> dict[str, bool]:
         "charts": has_predictions or any(curves.values()),
         "predictions": has_predictions,
         **curves,
+        "believed": len(content.believed) > 0,
         "uncertain": has_predictions and content.uncertain > 0,
         "learned": any(learned.values()),
         **learned,
@@ -102,6 +104,8 @@ def _texts(content: ReportContent) -> dict[str, str]:
         "risk_coverage_explanation": _explanation(content.risk_coverage, words.RISK_COVERAGE),
         "reliability_heading": "Can the probabilities be believed?" if is_probability else "Can the intervals be believed?",
         "reliability_explanation": _explanation(content.reliability, words.RELIABILITY if is_probability else words.INTERVALS),
+        "believed_explanation": _escaped(words.BELIEVED),
+        "believed": "".join(_belief(*belief) for belief in content.believed),
         "spectrum_explanation": _explanation(content.spectrum, words.SPECTRUM),
         "facts": "".join(_fact(*fact) for fact in content.facts),
         "glossary": "".join(
@@ -117,6 +121,13 @@ def _escaped(text: str) -> str:
 
 def _explanation(part: Chart | SpectrumChart | None, otherwise: str) -> str:
     return _escaped((part and part.explanation) or otherwise)
+
+
+def _belief(name: str, share: float) -> str:
+    """Return a bar as long as the share. The page's security policy allows no styles in elements, but widths of shapes."""
+    shape = f'<rect class="bar" width="{100 * share:.2f}" height="10"/>'
+    bar = f'<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">{shape}</svg>'
+    return f"<div><dt>{_escaped(name)}</dt><dd>{bar}<span>{_escaped(percent(share, 0))}</span></dd></div>"
 
 
 def _fact(name: str, value: str, explanation: str) -> str:

@@ -30,6 +30,11 @@ RISK_COVERAGE = (
 RELIABILITY = "Of the predictions made with a probability of 80 %, 80 % should be right: the closer to the diagonal, the better."
 INTERVALS = "An interval that should hold a number with a probability of 80 % should do so for 80 % of them."
 
+BELIEVED = (
+    "The rows were looked at in several ways, without labels. Each way makes predictions, and the labels say how far to believe it: the "
+    "longer its bar, the likelier they are under it. Predictions are the average with these shares."
+)
+
 # The slider
 
 AVERAGE = (

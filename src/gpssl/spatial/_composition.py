@@ -15,7 +15,9 @@ from .._runtime import CONFIDENCE, N_DRAWS
 from .._runtime.progress import announce
 from .._validation import check_number
 from ..data._labels import UNLABELED_WORDS
+from ..downstream._pool import RepresentationPool
 from ..downstream._predictors import MarginalizedClassifier
+from ..estimator import GPSSL
 from ..evaluation._held_out import HeldOutClasses, hold_out_classes
 from ..evaluation._selective import risk_controlled_threshold
 from ._embedding import representation
@@ -30,17 +32,22 @@ def composition(
     *,
     key: str = "gpssl",
     head: Any = None,
-    n_draws: int = N_DRAWS,
+    n_draws: int | None = N_DRAWS,
     unlabeled: str | None = None,
     max_risk: float | None = None,
     confidence: float = CONFIDENCE,
     random_state: int = 0,
     verbose: bool = False,
 ) -> None:
-    """Find the probability of each type at every spot from the labeled spots, averaged over draws of the representation ("GPSSL-full").
+    """Find the probability of each type at every spot from the labeled spots, averaged over representations.
 
-    A head is trained on each of `n_draws` representations drawn from the posterior; the spread of their probabilities says how uncertain
-    the type is. If the labeled spots are pure, the probabilities at the others can be read as their composition.
+    A head is trained on each of `n_draws` functions drawn from the posterior of what `embed` learned, with equal weights ("GPSSL-full"), as
+    in the paper. The spread of their probabilities says how uncertain the type is. If the labeled spots are pure, the probabilities at the
+    others can be read as their composition.
+
+    With `n_draws=None` the labels weigh a pool of representations around it (`RepresentationPool.around`). That suits labels that are like
+    the other spots, such as a pathologist's. Pure spots are not: on simulated slices the pool believes what tells pure spots apart, and
+    is farther from the composition of mixed ones.
 
     Parameters
     ----------
@@ -52,9 +59,10 @@ def composition(
     key
         The `key_added` of `embed`.
     head
-        A classifier, by default `gpssl.downstream.BayesianLogisticRegression()`; the paper's is `gpssl.downstream.PerceptronClassifier()`.
+        A classifier, by default one of `gpssl.downstream` that suits the representation; the paper's is
+        `gpssl.downstream.PerceptronClassifier()`.
     n_draws
-        The number of representations drawn from the posterior.
+        The number of representations drawn from the posterior; None for the pool.
     unlabeled
         A type that means "not known", such as "undetermined": its spots count as unlabeled.
     max_risk
@@ -77,7 +85,8 @@ def composition(
         - `obs["gpssl_label"]`: the likeliest type.
         - `obs["gpssl_certainty"]`: its probability.
         - `obs["gpssl_kept"]`, with `max_risk` only: whether the label is certain enough to be kept.
-        - `uns["gpssl_composition"]`: parameters, the number of labeled spots and, with `max_risk`, the threshold.
+        - `uns["gpssl_composition"]`: parameters, the number of labeled spots, the share of each representation in the pool and, with
+          `max_risk`, the threshold.
 
     Examples
     --------
@@ -93,15 +102,17 @@ def composition(
     >>> adata.obsm["gpssl_proba"].shape[0], adata.obs["gpssl_label"].isna().any()
     (144, np.False_)
     """
-    check_number("n_draws", n_draws, Integral, at_least=1)
+    if n_draws is not None:
+        check_number("n_draws", n_draws, Integral, at_least=1, otherwise="or None for a pool")
     types = _types_of(adata, label_key, unlabeled)
     known = np.flatnonzero([name is not None for name in types])
     fitted = representation(adata, key=key)
-    model = MarginalizedClassifier(FrozenEstimator(fitted.ssl), head, n_draws=n_draws, random_state=random_state)
+    model = _model(fitted.ssl, fitted.rows, head, n_draws, random_state)
     announce(f"{len(known)} labeled spots", enabled=verbose)
     classifier = clone(model).fit(fitted.rows, types)
     found = classifier.predict_distribution(fitted.rows)
-    facts: dict[str, Any] = {"label_key": label_key, "key": key, "n_draws": n_draws, "n_labeled": classifier.n_labeled_}
+    facts: dict[str, Any] = {"label_key": label_key, "key": key, "n_labeled": classifier.n_labeled_}
+    facts |= {"shares": {member.name: member.share for member in classifier.members_}} if n_draws is None else {"n_draws": n_draws}
     if max_risk is not None:
         announce("calibrating", enabled=verbose)
         groups = _groups(adata, adata.uns[key]["params"])[known]
@@ -118,6 +129,14 @@ def composition(
     if max_risk is not None:
         adata.obs[f"{key}_kept"] = found.certainty > facts["threshold"]
     adata.uns[f"{key}_composition"] = facts
+
+
+def _model(ssl: GPSSL, rows: Any, head: Any, n_draws: int | None, random_state: int) -> MarginalizedClassifier:
+    """Return the classifier on a pool around the representation, or on draws of it; its heads are still to be trained."""
+    if n_draws is not None:
+        return MarginalizedClassifier(FrozenEstimator(ssl), head, n_draws=n_draws, weighting="equal", random_state=random_state)
+    pool = RepresentationPool.around(ssl, random_state=random_state).fit(rows)
+    return MarginalizedClassifier(FrozenEstimator(pool), head, random_state=random_state)
 
 
 def _types_of(adata: Any, label_key: str, unlabeled: str | None) -> NDArray[Any]:

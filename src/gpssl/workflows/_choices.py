@@ -12,10 +12,12 @@ Kind = Literal["table", "tissue"]
 
 N_COMPONENTS: dict[Kind, int] = {"table": 5, "tissue": N_COMPONENTS_OF_TISSUE}
 """Dimensions of the representation."""
+POOL = "pool"
+"""What comparisons call `MarginalizedClassifier()` and `MarginalizedRegressor()` with all defaults."""
 FULL = "GPSSL-full"
-"""What comparisons call the method of `label`: heads on draws of the representation."""
-DECIDING = {"class": ("accuracy", "AURC"), "number": ("RMSE", "NLL")}
-"""The scores that comparisons decide by, for classes and numbers: the second where the first shows no difference."""
+"""What comparisons call the paper's method: heads on draws of one representation, which count alike."""
+DECIDING = {"class": "log loss", "number": "NLL"}
+"""The score that comparisons decide by, for classes and numbers. Smaller is better."""
 SIGNIFICANT = 0.05
 """The level of the tests of comparisons."""
 MAX_INDUCING = 512
@@ -56,6 +58,8 @@ class Settings:
     n_draws: int = N_DRAWS
     max_inducing: int = MAX_INDUCING
     seed: int = 0
+    is_fixed: bool = False
+    """Whether a person chose kernel, temperature or draws: predictions then come from that one representation, and not from a pool."""
 
     def n_components_for(self, kind: Kind) -> int:
         """Return J for rows of this kind."""

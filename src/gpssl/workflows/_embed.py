@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..downstream._marginal import Marginalized
+from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 from ..io._card import representation_of
 from ..io._model_files import load
@@ -149,7 +150,7 @@ def transform(
     out = as_path(out)
     written = check_outputs([model, table], [out], force=force)
     subject = open_subject(table, Roles(), columns=loaded.card_.columns or None, results=results)
-    representation = RepresentationColumns(representation_of(loaded))
+    representation = RepresentationColumns(check_map(representation_of(loaded)))
     functions = representation.ssl.draw_functions(n_draws) if n_draws else None
     predict = None if target is None else PredictionColumns.of_model(loaded, target)
 
@@ -196,6 +197,16 @@ class RepresentationColumns:
             model=model,
             new_columns=columns,
         )
+
+
+def check_map(representation: Any) -> GPSSL:
+    """Raise ValueError for a pool that has no representation of its own to show, which models of `label` have."""
+    if isinstance(representation, RepresentationPool):
+        raise ValueError(
+            "This model is a pool without a representation of few dimensions. Use its predict_proba or predict; models that gpssl.label "
+            "makes have such a representation."
+        )
+    return representation
 
 
 def open_model(model: Any) -> Any:

@@ -22,7 +22,7 @@ from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
 from ..evaluation._held_out import Expectation, RiskLimit, check_labels, expect, what_cannot_be_promised
 from ._choices import MAX_INDUCING, Alike, ChoiceError, Settings
-from ._subject import NewColumns, Roles, SubjectPart, as_path, check_outputs, model_path, open_subject
+from ._subject import NewColumns, Roles, Subject, SubjectPart, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
 
@@ -50,6 +50,8 @@ class LabeledTable:
     counts: dict[str, int] | None
     """How often each class was predicted and kept."""
     expectation: Expectation
+    members: list[downstream.MemberShare]
+    """Which representations the labels believe in, and how far; see `MarginalizedClassifier.members_`."""
     written: list[Path]
     notes: list[str]
     model: Any = field(repr=False)
@@ -68,9 +70,9 @@ def label(
     max_risk: float | None = None,
     confidence: float = CONFIDENCE,
     n_components: int | None = None,
-    alike: Literal["columns", "neighbors"] | Alike = Alike.COLUMNS,
-    temperature: float | Literal["auto"] = "auto",
-    n_draws: int = N_DRAWS,
+    alike: Literal["columns", "neighbors"] | Alike | None = None,
+    temperature: float | Literal["auto"] | None = None,
+    n_draws: int | None = None,
     max_inducing: int = MAX_INDUCING,
     target_kind: TargetKind | None = None,
     group: str | None = None,
@@ -84,7 +86,8 @@ def label(
 ) -> LabeledTable:
     """Label the rows that have no label, and say what error rate to expect, as `gpssl label` does.
 
-    All rows train the representation, those with a label the predictions. The expectation comes from labels that are held out in turn.
+    All rows train the representations of a pool (`RepresentationPool.for_rows`); the labels train heads on them, and say how far to believe
+    each: `result.members`. The expectation comes from labels that are held out in turn.
 
     Parameters
     ----------
@@ -95,13 +98,14 @@ def label(
     max_risk, confidence
         The largest error rate of the predictions that are kept, and the confidence with which it is held; for numbers the largest root mean
         squared error, on average. The others abstain. None keeps all.
-    n_draws
-        How many functions predictions are averaged over.
+    alike, temperature, n_draws
+        Where one of them is given, predictions come from `n_draws` functions of one `GPSSL`, weighed by the labels, and not from the pool:
+        as `embed` would learn it, with kernel and temperature of your choice.
     target_kind
         "class" or "number"; by default the cells decide.
     group
         The column that says which rows belong together: they are held out together.
-    n_components, alike, temperature, max_inducing, keep, ignore, random_state, out, model_out, only_new, force
+    n_components, max_inducing, keep, ignore, random_state, out, model_out, only_new, force
         As for `embed`. The new columns are TARGET_predicted, TARGET_probability and TARGET_std (of the probability); for numbers
         TARGET_predicted, TARGET_std, TARGET_lower and TARGET_upper, which hold the number with a probability of 90 %; with `max_risk`
         TARGET_abstain.
@@ -112,14 +116,14 @@ def label(
     >>> from sklearn.datasets import load_wine
     >>> wines = load_wine(as_frame=True).frame
     >>> wines.loc[wines.index % 3 > 0, "target"] = None
-    >>> result = gpssl.label(wines, "target", n_draws=10)
+    >>> result = gpssl.label(wines, "target")
     >>> result.n_labeled, result.n_predicted
     (60, 118)
     >>> result.frame().columns.tolist()
     ['target_predicted', 'target_probability', 'target_std']
     """
     _check_share("confidence", confidence)
-    settings = Settings(n_components, Alike(alike), temperature, n_draws, max_inducing, random_state)
+    settings = settings_of(n_components, alike, temperature, n_draws, max_inducing, random_state)
     subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), results=names_of_results(target))
     out, model_file, limit = as_path(out), model_path(as_path(out), model_out), RiskLimit(max_risk, confidence)
     labels = subject.target()
@@ -127,7 +131,7 @@ def label(
     with subject.noting():
         written = check_outputs([subject.path], [out, model_file], force=force)
         check_labels(labels, subject.name, subject.notes)
-        model = new_model(subject.fit(settings), labels, settings)
+        model = new_model(subject, subject.fit(settings), labels, settings)
         labeled = subject.labeled()
         expectation = expect(model, labels, labeled, limit, settings.seed)
         fitted = model.fit(labeled.rows, labeled.y)
@@ -147,6 +151,7 @@ def label(
         n_abstained=predict.n_abstained,
         counts=dict(predict.counts) if labels.kind == "class" else None,
         expectation=expectation,
+        members=fitted.members_,
         written=written,
         notes=subject.notes,
         model=fitted,
@@ -154,10 +159,32 @@ def label(
     )
 
 
-def new_model(ssl: GPSSL, target: Target, settings: Settings) -> Any:
-    """Return a classifier or regressor on a representation that is fitted, its heads still to be trained."""
+def settings_of(
+    n_components: int | None,
+    alike: str | Alike | None,
+    temperature: float | Literal["auto"] | None,
+    n_draws: int | None,
+    max_inducing: int,
+    seed: int,
+) -> Settings:
+    """Return the settings; whoever chooses kernel, temperature or draws chooses one representation."""
+    is_fixed = any(choice is not None for choice in (alike, temperature, n_draws))
+    return Settings(
+        n_components,
+        Alike.COLUMNS if alike is None else Alike(alike),
+        "auto" if temperature is None else temperature,
+        N_DRAWS if n_draws is None else n_draws,
+        max_inducing,
+        seed,
+        is_fixed,
+    )
+
+
+def new_model(subject: Subject, ssl: GPSSL, target: Target, settings: Settings) -> Any:
+    """Return a classifier or regressor on representations that are fitted, its heads still to be trained."""
     kind = downstream.MarginalizedClassifier if target.kind == "class" else downstream.MarginalizedRegressor
-    return kind(FrozenEstimator(ssl), n_draws=settings.n_draws, random_state=settings.seed)
+    representation = ssl if settings.is_fixed else subject.pool(ssl, settings.seed)
+    return kind(FrozenEstimator(representation), n_draws=settings.n_draws, random_state=settings.seed)
 
 
 class PredictionColumns:

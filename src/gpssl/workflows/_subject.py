@@ -23,6 +23,7 @@ from ..core._checked_rows import rows_in_memory
 from ..data._frames import ColumnFacts
 from ..data._labels import Target, TargetKind
 from ..data._writing import check_writable, is_typed, replacing, write_table
+from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 from ..evaluation._held_out import Labeled
 from ..io._card import OutsideTrainingRangeWarning, card_of
@@ -110,6 +111,10 @@ class Subject(ABC):
     @abstractmethod
     def fit(self, settings: Settings) -> GPSSL:
         """Learn a representation of all rows."""
+
+    @abstractmethod
+    def pool(self, ssl: GPSSL, seed: int) -> RepresentationPool:
+        """Return a pool of representations of all rows, fitted, with this one among them."""
 
     @abstractmethod
     def parts(self) -> Iterator[SubjectPart]:
@@ -250,6 +255,11 @@ def open_subject(
     from ._table_subject import TableSubject
 
     return TableSubject(table, roles, columns, results)
+
+
+def left_out_notes(pool: RepresentationPool) -> list[str]:
+    """Return a note on the members of a pool that do not fit the rows."""
+    return [f"Left out of the representations that labels choose from: {name} ({reason})" for name, reason in pool.left_out_.items()]
 
 
 def check_outputs(inputs: Sequence[Any], outputs: Sequence[Path | None], *, force: bool) -> list[Path]:

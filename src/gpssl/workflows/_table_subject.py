@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime import RESIDUAL_TOLERANCE
@@ -22,10 +23,12 @@ from ..data._frames import ColumnFacts
 from ..data._labels import Target
 from ..data._table import FileTable, open_table
 from ..data._writing import write_table
+from ..downstream._pool import RepresentationPool
+from ..downstream._pool_members import Member
 from ..estimator import GPSSL
 from ..kernels.tables import for_table
 from ._choices import Alike, Settings
-from ._subject import Roles, Subject, SubjectPart
+from ._subject import Roles, Subject, SubjectPart, left_out_notes
 
 MOST_REASONS = 5
 
@@ -90,6 +93,15 @@ class TableSubject(Subject):
             random_state=settings.seed,
         )
         return ssl.fit(self.table.rows() if self._frame is None else self._frame)
+
+    def pool(self, ssl: GPSSL, seed: int) -> RepresentationPool:
+        """Return the default pool for tables, with the representation among its members."""
+        rows = self.table.rows() if self._frame is None else self._frame
+        members = RepresentationPool.for_rows(rows, n_rows=self.n_rows).members or []
+        own = Member(f"{ssl.n_components} dimensions of the map", FrozenEstimator(ssl), "kernel")
+        pool = RepresentationPool([*members, own], random_state=seed).fit(rows)
+        self.notes.extend(left_out_notes(pool))
+        return pool
 
     def parts(self) -> Iterator[SubjectPart]:
         """Yield the rows: all at once if the table fits in memory."""

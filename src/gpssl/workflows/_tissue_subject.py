@@ -15,11 +15,12 @@ from ..data._errors import FileError, beginning, no_such_column
 from ..data._frames import ColumnFacts
 from ..data._labels import UNLABELED_WORDS, Target
 from ..data._writing import replacing
+from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 from ..spatial._composition import spatial_blocks
 from ..spatial._embedding import embed, modalities, representation
 from ._choices import Alike, Settings
-from ._subject import SPOTS, Array, NewColumnsOfPart, Roles, Subject, SubjectPart
+from ._subject import SPOTS, Array, NewColumnsOfPart, Roles, Subject, SubjectPart, left_out_notes
 
 KEY = "gpssl"
 
@@ -68,6 +69,12 @@ class TissueSubject(Subject):
         )
         self._fitted[settings] = representation(self.adata, key=KEY).ssl
         return self._fitted[settings]
+
+    def pool(self, ssl: GPSSL, seed: int) -> RepresentationPool:
+        """Return the pool of `gpssl.spatial.composition`."""
+        pool = RepresentationPool.around(ssl, random_state=seed).fit(next(self.parts()).rows)
+        self.notes.extend(left_out_notes(pool))
+        return pool
 
     def parts(self) -> Iterator[SubjectPart]:
         """Yield all spots at once, with the columns of `obs`."""
