@@ -1,4 +1,4 @@
-"""Run comparisons, print them, and write a file for each group: `benchmarks/results.md`, `kernels.md`, `spatial.md` and `files.md`."""
+"""Run comparisons, print them, and write a file for each group: `benchmarks/results.md`, `kernels.md` and so on."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from . import (
     paper_algorithm,
     pass_over_data,
     perceptron_heads,
+    pool,
     selection,
     spectrum,
 )
@@ -51,6 +52,7 @@ GROUPS: dict[str, tuple[ModuleType, ...]] = {
     "kernels": (spectrum, graph_evaluations, diffusion),
     "spatial": (large_slice,),
     "files": (embed_csv,),
+    "pool": (pool,),
 }
 """Each has a run and a file of its own."""
 

@@ -117,7 +117,8 @@ def methods(fitted: dict[str, Representations], seed: int, *, many_weights: bool
     for kernel, (ssl, prior) in fitted.items():
         choices = {"GPSSL-full": (ssl, N_DRAWS), "GPSSL-mean": (ssl, None), "GP prior": (prior, N_DRAWS)}
         for name, (representation, n_draws) in choices.items():
-            models[f"{name}, {kernel}"] = MarginalizedClassifier(FrozenEstimator(representation), n_draws=n_draws, random_state=seed)
+            frozen = FrozenEstimator(representation)
+            models[f"{name}, {kernel}"] = MarginalizedClassifier(frozen, n_draws=n_draws, weighting="equal", random_state=seed)
     return models
 
 

@@ -37,7 +37,7 @@ def few_labels() -> tuple[NDArray[np.float64], NDArray[np.intp]]:
 def fit_one(n_draws: int | None) -> Run:
     """Fit one setting."""
     X, y = few_labels()
-    model = MarginalizedClassifier(GPSSL(5, random_state=0), n_draws=n_draws, random_state=0)
+    model = MarginalizedClassifier(GPSSL(5, random_state=0), n_draws=n_draws, weighting="equal", random_state=0)
     model.fit(X, y)
     return measure(lambda: model.fit(X, y))
 
@@ -45,7 +45,8 @@ def fit_one(n_draws: int | None) -> Run:
 def search(n_draws: int | None, grid: dict[str, list[Any]]) -> Run:
     """Search over the grid."""
     X, y = few_labels()
-    model = RepresentationSearch(MarginalizedClassifier(GPSSL(5, random_state=0), n_draws=n_draws), grid, random_state=0)
+    estimator = MarginalizedClassifier(GPSSL(5, random_state=0), n_draws=n_draws, weighting="equal")
+    model = RepresentationSearch(estimator, grid, random_state=0)
     model.estimator.fit(X, y)
     run = measure(lambda: model.fit(X, y))
     best = model.best_params_

@@ -32,8 +32,11 @@ class Target(StrEnum):
     TEMPERATURE = "temperature"
     SCALING = "scaling"
     DECISIONS = "decisions"
+    PROMISES = "promises"
     KINDS = "kinds"
     NEIGHBORS = "neighbors"
+    FEW_LABELS = "few-labels"
+    FEW_TARGETS = "few-targets"
     SPATIAL = "spatial"
     ALL = "all"
 

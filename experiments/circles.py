@@ -6,14 +6,16 @@ quadrants. The final head, a Bayesian logistic regression, is trained on 50 rows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
-from gpssl.comparison import METHODS, by_likelihood, split_seed
+from gpssl import MarginalizedClassifier, RepresentationPool
+from gpssl.comparison import METHODS, POOL, by_likelihood, split_seed
 from gpssl.datasets import even_circles, quadrant_circles
 from gpssl.downstream import BayesianLogisticRegression
 from gpssl.evaluation import Labeled, probabilities_of, score_classification
@@ -98,11 +100,22 @@ def draw(records: Sequence[Record], plan: Plan, folder: Path) -> list[Path]:
     for name, representation in representations.items():
         short = name.lower().replace(" ", "_").replace("-mean", "")
         pictures |= _maps(short, representation, split.unlabeled)
-    grid = Grid.between((-3, -3), (3, 3), n_points=61)
-    pictures["circles_probabilities"] = plot_probabilities(learned, split.labeled.rows, split.labeled.y, grid=grid)[0, 0]
+    pictures["circles_probabilities"] = plot_plane({**learned, POOL: _pool(split)}, split)
     curves = {name: average_curve([record for record in records if record["method"] == name]) for name in PICTURED}
     pictures["circles_risk_coverage"] = plot_risk_coverage(curves)
     return save(pictures, folder)
+
+
+def plot_plane(classifiers: Mapping[str, Any], split: Split) -> Axes:
+    """Draw the probability of a class and its standard deviation over the plane."""
+    grid = Grid.between((-3, -3), (3, 3), n_points=61)
+    return plot_probabilities(classifiers, split.labeled.rows, split.labeled.y, grid=grid)[0, 0]
+
+
+def _pool(split: Split) -> MarginalizedClassifier:
+    """Return the pool with all defaults."""
+    pool = RepresentationPool(random_state=split.seed).fit(split.unlabeled)
+    return MarginalizedClassifier(FrozenEstimator(pool), random_state=split.seed).fit(split.labeled.rows, split.labeled.y)
 
 
 def _data(split: Split) -> Axes:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from gpssl.comparison import FULL, METHODS, N_COMPONENTS, N_DRAWS, Candidate, Contest, Grids, vicreg_settings
+from gpssl.comparison import FULL, N_COMPONENTS, N_DRAWS, Candidate, Contest, Grids, vicreg_settings
 from gpssl.downstream import BayesianLogisticRegression, PerceptronClassifier
 
+from .one_against_the_rest import PAPER_METHODS
 from .plan import Plan
 
 HEAD = PerceptronClassifier(learning_rate=0.02, weight_decay=0.005, max_epochs=200, validation_fraction=0.0)
@@ -39,7 +40,7 @@ NETWORKS = ("VICReg-wide", "SCARF", "SimVAE")
 
 def models(method: str, X: Any, grids: Grids, seed: int, *, head: Any, regression: bool = False) -> list[Candidate]:
     """Return all candidates of a method as classifiers or regressors: representations fitted to X, heads still to be trained."""
-    return METHODS[method](Contest(X, grids.kernels, grids, head=head, regression=regression, seed=seed))
+    return PAPER_METHODS[method](Contest(X, grids.kernels, grids, head=head, regression=regression, seed=seed))
 
 
 class Budget(NamedTuple):
@@ -62,5 +63,5 @@ def classifier_with(method: str, kernel: Kernel, rows: Any, budget: Budget, n_co
     grids = replace(FIXED, temperatures=(1.0 if method == WARM else "auto",), n_draws=budget.n_draws)
     head = BayesianLogisticRegression()
     contest = Contest(rows, [({}, kernel)], grids, n_components=n_components, head=head, seed=budget.seed)
-    (candidate,) = METHODS[FULL if method == WARM else method](contest)
+    (candidate,) = PAPER_METHODS[FULL if method == WARM else method](contest)
     return candidate.estimator

@@ -18,7 +18,21 @@ from gpssl._runtime.progress import Progress, announce
 from gpssl._runtime.threads import one_blas_thread
 from gpssl.plots._figures import new_figure
 
-from . import circles, decisions, kinds, labels, neighbors, regression, scaling, spatial, temperature, uci
+from . import (
+    circles,
+    decisions,
+    few_labels,
+    few_targets,
+    kinds,
+    labels,
+    neighbors,
+    promises,
+    regression,
+    scaling,
+    spatial,
+    temperature,
+    uci,
+)
 from .ledger import Ledger, Record, Task, as_line, task_of
 from .plan import Experiment, Plan, UnknownTableError
 from .tables import fill, marks
@@ -31,8 +45,11 @@ EXPERIMENTS: dict[str, Experiment] = {
     "temperature": temperature,
     "scaling": scaling,
     "decisions": decisions,
+    "promises": promises,
     "kinds": kinds,
     "neighbors": neighbors,
+    "few-labels": few_labels,
+    "few-targets": few_targets,
     "spatial": spatial,
 }
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from gpssl._runtime import RESIDUAL_TOLERANCE
-from gpssl.comparison import METHODS as ALL_METHODS
 from gpssl.comparison import SUPERVISED, Candidate, Contest, Grids, by_likelihood
 from gpssl.downstream import BayesianLogisticRegression
 from gpssl.evaluation import Labeled, probabilities_of, score_classification
@@ -28,6 +27,7 @@ from gpssl.evaluation import Labeled, probabilities_of, score_classification
 from . import paper
 from .ledger import Record, Task
 from .methods import FIXED, HEAD, QUICK, TABLES, models
+from .one_against_the_rest import PAPER_METHODS
 from .plan import Plan
 from .protocol import Split, learn
 from .slices import Slice, labeled_section, section, simulated_slice, simulator
@@ -119,7 +119,7 @@ def _candidates(method: str, problem: Slice, grids: Grids, *, head: Any) -> tupl
         head=head,
         seed=problem.seed,
     )
-    return found.rows, ALL_METHODS[method.removesuffix(OF_MODALITIES)](contest)
+    return found.rows, PAPER_METHODS[method.removesuffix(OF_MODALITIES)](contest)
 
 
 def _scores(problem: Slice, proba: Array) -> dict[str, float]:

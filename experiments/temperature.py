@@ -55,7 +55,7 @@ def run(task: Task, plan: Plan) -> Record:
     representation.set_params(random_state=split.seed).fit(split.unlabeled)
 
     def fit(n_draws: int | None) -> MarginalizedClassifier:
-        model = MarginalizedClassifier(FrozenEstimator(representation), HEAD, n_draws=n_draws, random_state=split.seed)
+        model = MarginalizedClassifier(FrozenEstimator(representation), HEAD, n_draws=n_draws, weighting="equal", random_state=split.seed)
         return model.fit(split.labeled.rows, split.labeled.y)
 
     full = fit(N_DRAWS)
@@ -66,7 +66,7 @@ def run(task: Task, plan: Plan) -> Record:
         proba = np.zeros((len(split.test.y), len(classes)))
         proba[:, columns] = draws[:n_draws].mean(axis=0)
         scores[str(n_draws)] = _scores(split.test.y, proba, classes)
-    if not prior:  # whose mean is zero everywhere
+    if not prior and representation.posterior_.weights.mean.any():  # otherwise the mean is zero everywhere
         scores["mean"] = _scores(split.test.y, probabilities_of(fit(None), split.test.rows, classes), classes)
     return {"by draws": scores}
 
@@ -95,9 +95,9 @@ def _names(records: Sequence[Record], field: str) -> list[str]:
 
 
 def _estimate(records: Sequence[Record], data: str, temperature: str, column: str, score: str) -> Estimate | None:
-    """Return the estimate over splits; None for the prior's mean, which there is not."""
+    """Return the estimate over splits; None for the mean where it is zero in one of them, as that of the prior is."""
     mine = [record["by draws"] for record in records if (record["data"], record["method"]) == (data, temperature)]
-    return Estimate.of([scores[column][score] for scores in mine]) if column in mine[0] else None
+    return Estimate.of([scores[column][score] for scores in mine]) if all(column in scores for scores in mine) else None
 
 
 def draw(records: Sequence[Record], _plan: Plan, folder: Path) -> list[Path]:

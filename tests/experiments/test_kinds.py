@@ -13,7 +13,7 @@ from experiments import kinds, neighbors
 from experiments.data.examples import Examples
 from experiments.data.tables import load_classification
 from experiments.figures import lines_of, lines_table, plot_lines
-from experiments.kind_methods import COSTS, KernelMachine, split_letters
+from experiments.kind_methods import COSTS, POOL, KernelMachine, SpreadingAmong, columns_of_letters, split_letters
 from experiments.ledger import Record, Task
 from experiments.methods import Budget
 from experiments.plan import Plan
@@ -86,8 +86,50 @@ def test_every_gpssl_has_its_prior_and_every_kind_a_mean() -> None:
     assert "GP prior, diffusion" in neighbors.METHODS
 
 
+def test_every_kind_has_the_pool_and_rivals_with_components_of_all_training_rows() -> None:
+    for kind in kinds.KINDS.values():
+        assert POOL in kind.methods
+        assert any(re.search(r"PCA|LSA", method) for method in kind.methods)
+    assert POOL in neighbors.METHODS
+
+
+def test_gpssl_with_more_dimensions_has_rivals_with_as_many() -> None:
+    for method in neighbors.METHODS:
+        if method.endswith("J = 10, diffusion"):
+            assert {f"{rival}, J = 10, diffusion" for rival in ("GPSSL-full", "GP prior", "kernel PCA")} <= set(neighbors.METHODS)
+
+
+def test_draws_have_equal_weights_as_in_the_paper() -> None:
+    """The labels weigh the draws only in the pool."""
+    wine = load_classification("wine")
+    rows = kinds.sample(kinds.KINDS["wine_thinned_30"], wine, seed=0).train
+    methods = kinds.KINDS["wine_thinned_30"].methods
+    assert methods["GPSSL-full, gaps"](rows, Budget(5, 0)).weighting == "equal"
+    assert methods[POOL](rows, Budget(5, 0)).weighting == "evidence"
+
+
 def test_letters_become_columns() -> None:
     np.testing.assert_array_equal(split_letters(["ACG", "TTN"]), [["A", "C", "G"], ["T", "T", "N"]])
+
+
+def test_letters_have_names_for_their_columns() -> None:
+    frame = columns_of_letters(["ACG", "TTN"])
+    assert list(frame["position 2"]) == ["C", "T"]
+    assert list(frame.columns) == ["position 1", "position 2", "position 3"]
+
+
+def test_labels_spread_to_all_training_rows() -> None:
+    """One label for each of two chains is enough; rows at the far end of a chain are predicted through those between."""
+    chain = np.column_stack([np.arange(20.0), np.zeros(20)])
+    rows = np.concatenate([chain, chain + np.array([0, 100])])
+    model = SpreadingAmong(rows).fit(rows[[0, 20]], np.array(["low", "high"]))
+    np.testing.assert_array_equal(model.predict(np.array([[19.2, 0.1], [19.2, 99.9]])), ["low", "high"])
+
+
+def test_rows_that_no_label_reaches_get_the_shares_of_the_labels() -> None:
+    rows = np.concatenate([np.zeros((20, 1)), np.full((20, 1), 9.0)]) + np.linspace(0, 1, 40)[:, None]
+    model = SpreadingAmong(rows).fit(rows[:4], np.array(["a", "a", "a", "b"]))
+    np.testing.assert_allclose(model.predict_proba(np.array([[9.8]])), [[0.75, 0.25]])
 
 
 def test_support_vector_machine_uses_the_kernel_and_chooses_its_cost() -> None:
@@ -99,7 +141,10 @@ def test_support_vector_machine_uses_the_kernel_and_chooses_its_cost() -> None:
     assert machine.machine_.best_params_["C"] in COSTS
 
 
-@pytest.mark.parametrize("method", ["means + logistic regression", "GPSSL-full, gaps", "GPSSL-full, means"])
+@pytest.mark.filterwarnings("ignore:.*IterativeImputer.*:sklearn.exceptions.ConvergenceWarning")  # its default of ten rounds is enough
+@pytest.mark.parametrize(
+    "method", ["means + logistic regression", "imputation + PCA + logistic regression", "GPSSL-full, gaps", "GPSSL-full, means", POOL]
+)
 def test_nothing_comes_from_the_test_rows(method: str) -> None:
     """A prediction does not depend on what else is predicted, and the classifier is made from the training rows alone."""
     kind = kinds.KINDS["wine_thinned_30"]
