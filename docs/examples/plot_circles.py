@@ -23,7 +23,7 @@ figure = plots.plot_representation(ssl, X)[0, 0].figure
 from sklearn.frozen import FrozenEstimator
 
 places, circle = even_circles(60, seed=1)
-classifier = MarginalizedClassifier(FrozenEstimator(ssl.refit(n_components=5)), random_state=0).fit(places, circle)
+classifier = MarginalizedClassifier(FrozenEstimator(ssl.refit(n_components=5)), weighting="equal", random_state=0).fit(places, circle)
 figure = plots.plot_probabilities({"GPSSL-full": classifier}, places, circle, grid=plots.Grid.around(X, 81))[0, 0].figure
 
 # %%
