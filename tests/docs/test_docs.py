@@ -9,6 +9,7 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -41,12 +42,19 @@ def printed_by(block: str, page: str, names: dict[str, object]) -> str:
     return output.getvalue()
 
 
+def drawn_by_chance() -> str:
+    """The state of NumPy's global generator, from which estimators without a seed draw."""
+    return str(np.random.get_state(legacy=False))  # noqa: NPY002  (that generator is what the test is about)
+
+
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name_of)
 def test_code_blocks_run_and_print_what_stands_below(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # some of them write files
     names: dict[str, object] = {}
     for block, expected in BLOCK.findall(page.read_text()):
+        before = drawn_by_chance()
         printed = printed_by(block, page.name, names)
+        assert not expected or before == drawn_by_chance(), f"{page.name} has a block that prints by chance: set random_state.\n{block}"
         assert printed.split() == expected.split(), f"{page.name} says something else than this block prints:\n{block}"
 
 
