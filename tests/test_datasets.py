@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
+from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpssl.datasets import even_circles, load_breast_cancer, quadrant_circles
+from command import refused
+from gpssl import datasets
+from gpssl.datasets import even_circles, load_breast_cancer, load_sms_spam, quadrant_circles, write_example
 
 Array = NDArray[np.float64]
 
@@ -20,6 +25,50 @@ def test_breast_cancer_is_always_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Counter(table.y.tolist()) == {"benign": 357, "malignant": 212}
     assert table.columns[0] == "mean radius"
     assert table.groups is None
+
+
+MESSAGES = b"ham\tsee you at lunch\nspam\tWIN cash: call 0900\nham\tok\tthen\n"
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An archive in the place of the one on the network, and an empty folder for downloads."""
+    path = tmp_path / "messages.zip"
+    with ZipFile(path, "w") as file:
+        file.writestr("SMSSpamCollection", MESSAGES)
+    monkeypatch.delenv("GPSSL_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "downloads"))
+    monkeypatch.setattr(datasets, "_SMS_SPAM_ARCHIVE", path.as_uri())
+    monkeypatch.setattr(datasets, "_SMS_SPAM_SHA256", hashlib.sha256(MESSAGES).hexdigest())
+    return path
+
+
+def test_messages_are_downloaded_once_and_written_as_a_table(archive: Path, tmp_path: Path) -> None:
+    assert load_sms_spam().y.tolist() == ["ham", "spam", "ham"]
+    archive.unlink()
+    messages = load_sms_spam()
+    assert messages.texts == ("see you at lunch", "WIN cash: call 0900", "ok\tthen")
+    written = write_example("sms_spam", tmp_path / "messages.csv", n_labels=2)
+    assert written == (tmp_path / "messages.csv", 3, 1, "label", 2)
+    assert (tmp_path / "messages.csv").read_text().splitlines()[0] == "message,label"
+
+
+def test_messages_of_the_folder_are_taken_first(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive.unlink()
+    (tmp_path / "folder" / "sms_spam").mkdir(parents=True)
+    (tmp_path / "folder" / "sms_spam" / "SMSSpamCollection").write_bytes(MESSAGES)
+    monkeypatch.setenv("GPSSL_DATA", str(tmp_path / "folder"))
+    assert len(load_sms_spam().texts) == 3
+    (tmp_path / "folder" / "sms_spam" / "SMSSpamCollection").write_bytes(MESSAGES + b"ham\tchanged\n")
+    with pytest.raises(ValueError, match="is not the SMS Spam Collection that this version knows: remove it"):
+        load_sms_spam()
+
+
+def test_a_download_that_fails_is_a_sentence(archive: Path, tmp_path: Path) -> None:
+    archive.write_bytes(b"not an archive")
+    assert "Download it by hand" in refused("datasets", "sms_spam", "-o", tmp_path / "messages.csv")
+    assert not (tmp_path / "messages.csv").exists()
+    assert not (tmp_path / "downloads" / "sms_spam" / "SMSSpamCollection").exists()
 
 
 def quadrants(X: Array) -> list[int]:

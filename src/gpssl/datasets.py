@@ -1,7 +1,10 @@
-"""Tables to try things on: those that come with scikit-learn, and the paper's circles."""
+"""Tables to try things on: those that come with scikit-learn, text messages that are downloaded once, and the paper's circles."""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
@@ -12,17 +15,21 @@ import numpy as np
 import sklearn.datasets
 from numpy.typing import NDArray
 
+from ._runtime import written_beside
+
 __all__ = [
     "NOISE",
     "QUADRANT_ROWS",
     "RADII",
     "TABLES",
     "ExampleFile",
+    "Messages",
     "Table",
     "even_circles",
     "load_breast_cancer",
     "load_diabetes",
     "load_digits",
+    "load_sms_spam",
     "load_wine",
     "quadrant_circles",
     "write_example",
@@ -55,6 +62,39 @@ class Table:
         """How many values of X are missing."""
         return int(np.isnan(self.X).sum())
 
+    @property
+    def target(self) -> str:
+        """The name of the column of y in a file."""
+        return "target"
+
+    def frame(self) -> Any:
+        """Return the columns of X as a data frame. [n, D]"""
+        import pandas as pd
+
+        return pd.DataFrame(self.X, columns=list(self.columns))
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Texts, and what is to be predicted from them."""
+
+    name: str
+    texts: tuple[str, ...]
+    """[n]"""
+    y: NDArray[np.str_]
+    """Labels. [n]"""
+
+    @property
+    def target(self) -> str:
+        """The name of the column of y in a file."""
+        return "label"
+
+    def frame(self) -> Any:
+        """Return the texts as a data frame of one column. [n, 1]"""
+        import pandas as pd
+
+        return pd.DataFrame({"message": self.texts})
+
 
 def load_breast_cancer() -> Table:
     """Load Wisconsin diagnostic breast cancer, 569 rows of 30 columns, "malignant" or "benign": comes with scikit-learn.
@@ -85,13 +125,63 @@ def load_diabetes() -> Table:
     return Table("diabetes", bunch.data, bunch.target, tuple(bunch.feature_names))
 
 
+_SMS_SPAM = Path("sms_spam") / "SMSSpamCollection"
+_SMS_SPAM_ARCHIVE = "https://archive.ics.uci.edu/static/public/228/sms+spam+collection.zip"
+_SMS_SPAM_SHA256 = "edc1f2ca36319ca36c6f80fede2f6ae5f81335289352485f3924df077ec20266"
+_DOWNLOAD_SECONDS = 60
+
+
+def load_sms_spam() -> Messages:
+    """Load the SMS Spam Collection of Almeida and Gómez Hidalgo (CC BY 4.0): 5,574 text messages, 747 of them "spam", the others "ham".
+
+    The file is taken from the folder that the environment variable GPSSL_DATA names, if it is there; otherwise it is downloaded once from
+    the UCI Machine Learning Repository, into the folder where scikit-learn keeps its downloads (`sklearn.datasets.get_data_home`).
+    """
+    lines = _sms_spam_file().read_bytes().decode("utf-8").rstrip("\n").split("\n")
+    labels, texts = zip(*(line.split("\t", 1) for line in lines), strict=True)
+    return Messages("sms_spam", texts, np.array(labels))
+
+
+def _sms_spam_file() -> Path:
+    """Return the file with the messages, after a download where it is in no folder."""
+    folders = [os.environ.get("GPSSL_DATA"), sklearn.datasets.get_data_home()]
+    places = [Path(folder) / _SMS_SPAM for folder in folders if folder]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        found = places[-1]
+        content = _downloaded(_SMS_SPAM_ARCHIVE, _SMS_SPAM.name)
+        found.parent.mkdir(parents=True, exist_ok=True)
+        with written_beside(found) as temporary:
+            temporary.write_bytes(content)
+    if hashlib.sha256(found.read_bytes()).hexdigest() != _SMS_SPAM_SHA256:
+        raise ValueError(f"{found} is not the SMS Spam Collection that this version knows: remove it, and it is downloaded again.")
+    return found
+
+
+def _downloaded(archive: str, member: str) -> bytes:
+    """Return one file of an archive from the network. Raise OSError, in one sentence, where it cannot be had."""
+    from urllib.request import urlopen
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with urlopen(archive, timeout=_DOWNLOAD_SECONDS) as answer:
+            return ZipFile(io.BytesIO(answer.read())).read(member)
+    except (OSError, BadZipFile, KeyError) as error:
+        raise OSError(
+            f"{archive} could not be downloaded ({error}). Download it by hand, unpack {member}, and name the folder that holds "
+            f"{_SMS_SPAM} in the environment variable GPSSL_DATA."
+        ) from error
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "breast_cancer": load_breast_cancer,
     "digits": load_digits,
     "wine": load_wine,
     "diabetes": load_diabetes,
 }
-"""Functions that load a table, by its name."""
+"""Functions that load a table, by its name; the messages of `load_sms_spam` are beside them."""
+
+_EXAMPLES: dict[str, Callable[[], Table | Messages]] = {**TABLES, "sms_spam": load_sms_spam}
 
 
 class ExampleFile(NamedTuple):
@@ -105,19 +195,23 @@ class ExampleFile(NamedTuple):
 
 
 def write_example(name: str, path: str | PathLike[str], *, n_labels: int | None = None, seed: int = 0, force: bool = False) -> ExampleFile:
-    """Write a table with a column "target", of which `n_labels` random cells are filled in and the others empty."""
+    """Write an example into a file, with a last column of labels of which `n_labels` random cells are filled in and the others empty.
+
+    `name` is one of `TABLES`, whose column of labels is "target", or "sms_spam", of which it is "label".
+    """
     import pandas as pd
 
     from .data import write_table
 
-    if name not in TABLES:
-        raise ValueError(f"There is no data set {name!r}; there are {', '.join(TABLES)}.")
-    table = TABLES[name]()
+    if name not in _EXAMPLES:
+        raise ValueError(f"There is no data set {name!r}; there are {', '.join(_EXAMPLES)}.")
+    table = _EXAMPLES[name]()
     order = np.random.default_rng(seed).permutation(len(table.y))
-    frame = pd.DataFrame(table.X, columns=list(table.columns))
-    frame["target"] = pd.Series(table.y).where(order < (len(table.y) if n_labels is None else n_labels))
+    frame = table.frame()
+    n_columns = frame.shape[1]
+    frame[table.target] = pd.Series(table.y).where(order < (len(table.y) if n_labels is None else n_labels))
     write_table(path, frame, force=force)
-    return ExampleFile(Path(path), len(frame), len(table.columns), "target", int(frame["target"].notna().sum()))
+    return ExampleFile(Path(path), len(frame), n_columns, table.target, int(frame[table.target].notna().sum()))
 
 
 def _from_scikit_learn(name: str, bunch: Any) -> Table:

@@ -42,7 +42,7 @@ COMMANDS = {
     "compare": ["gpssl compare patients.csv --target diagnosis", "gpssl compare houses.csv --target price --splits 10 --json"],
     "report": ["gpssl report labeled.gpssl patients.csv -o report.html"],
     "info": ["gpssl info labeled.gpssl"],
-    "datasets": ["gpssl datasets", "gpssl datasets breast_cancer --labels 60"],
+    "datasets": ["gpssl datasets", "gpssl datasets sms_spam --labels 50 -o messages.csv"],
 }
 """The commands, each in the module of its name, with examples of their use."""
 PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}

@@ -24,7 +24,10 @@ def datasets(
     force: _options.Force = False,
     as_json: _options.Json = False,
 ) -> None:
-    """List the example tables, or write one of them into a file. They come with scikit-learn."""
+    """List the example tables, or write one of them into a file.
+
+    They come with scikit-learn, but for sms_spam, 5,574 text messages, which are downloaded once.
+    """
     from ..datasets import TABLES, write_example
 
     if name is None:
@@ -33,13 +36,15 @@ def datasets(
             show_json([dict(zip(FACTS, (table.name, *table.X.shape, table.predicts), strict=True)) for table in tables])
             return
         show_table("Example tables", FACTS, [[table.name, *(f"{size:,}" for size in table.X.shape), table.predicts] for table in tables])
-        typer.echo("\nTry one: gpssl datasets breast_cancer --labels 60")
+        typer.echo(
+            "\nAnd sms_spam: 5,574 text messages, 2 classes, downloaded once.\nTry one: gpssl datasets sms_spam --labels 50 -o messages.csv"
+        )
         return
     written = write_example(name, out or Path(f"{name}.csv"), n_labels=labels, seed=seed, force=force)
     if as_json:
         show_json(written)
     else:
         typer.echo(
-            f"wrote {written.path}: {written.n_rows:,} rows, {written.n_columns} columns; "
+            f"wrote {written.path}: {written.n_rows:,} rows, {written.n_columns} column{'' if written.n_columns == 1 else 's'}; "
             f"target {written.target!r}, {written.n_labels:,} labels"
         )
