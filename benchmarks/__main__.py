@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from . import (
+    commands,
     dask_overhead,
     diffusion,
     embed_csv,
@@ -53,6 +54,7 @@ GROUPS: dict[str, tuple[ModuleType, ...]] = {
     "spatial": (large_slice,),
     "files": (embed_csv,),
     "pool": (pool,),
+    "commands": (commands,),
 }
 """Each has a run and a file of its own."""
 
