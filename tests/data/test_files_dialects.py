@@ -186,7 +186,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError("no")
 
-    monkeypatch.setattr("gpssl.data._delimited.open", refuse, raising=False)  # a test may run as one who may read all
+    monkeypatch.setattr("gpssl.data._byte_stream.open", refuse, raising=False)  # a test may run as one who may read all
     with pytest.raises(FileError, match="may not be read"):
         open_table(path)
 

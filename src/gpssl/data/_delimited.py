@@ -13,26 +13,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
+from ._byte_stream import ENCODING_MARKS, HEAD_BYTES, NOT_IN_CP1252, ByteStream, NotCp1252Error
 from ._errors import FileError, as_sentence, listed
 from ._frames import MISSING_WORDS
+from ._lines import lines_in_file
 from ._source import ColumnStore, Storage, TextColumns, file_identity, unique_names
 
-HEAD_BYTES = 2**20
 HEAD_ROWS = 200
 """The separator is guessed from these rows; whether it holds is seen when all rows are read."""
 MOST_LINES_ABOVE = 50
 """Titles and comments above the names of the columns."""
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes", " ": "spaces"}
-COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
-ENCODING_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-NOT_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?")
 OTHER_FILES = {
     b"PK\x03\x04": "a workbook or a zip archive, not a table of text: save the sheet as CSV, or unpack it",
@@ -60,6 +61,7 @@ class DelimitedFile(TextColumns):
         with as_sentence(path):
             self.identity = file_identity(path)
             dialect, text, bad = self._read()
+        self._dialect, self._bad = dialect, [row.number for row in bad]
         self.names, self.unnamed, self.repeated, notes = unique_names(dialect.names)
         super().__init__(text, dict(zip(self.names, map(str, range(len(self.names))), strict=True)))
         self.storage: dict[str, Storage] = dict.fromkeys(self.names, "text")
@@ -83,16 +85,35 @@ class DelimitedFile(TextColumns):
                         raise
                     encoding = "cp1252"
                 else:
-                    self.text_bytes = stream.n_bytes
+                    self.text_bytes, self._n_lines = stream.n_bytes, stream.n_lines
                     return dialect, text, bad
             if not self.path.is_file():
                 raise FileError(f"{self.path} is no UTF-8, and can be read only once: write it into a file first.")
+
+    def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the lines at which these rows begin, counted from 1."""
+        first = self._dialect.skipped_lines + 2
+        if self._n_lines == self.n_rows + first - 1:
+            return np.asarray(places, dtype=np.int64) + first
+        return self._lines_of_rows[places]
+
+    @cached_property
+    def _lines_of_rows(self) -> NDArray[np.int64]:
+        """The line of each row, from another look at a file with empty lines, rows that were left out, or newlines within cells."""
+        names = self._dialect.skipped_lines + 1
+        n_found = 1 + self.n_rows + len(self._bad)
+        lines = names + np.arange(n_found, dtype=np.int64)
+        if self.path.is_file() and file_identity(self.path) == self.identity:
+            found = lines_in_file(self.path, self._dialect.encoding, names - 1, quoted=True)
+            lines = found if len(found) == n_found else lines  # quotes that are no quotes: as if each row were a line
+        return np.delete(lines, [0, *(number - names for number in self._bad)])
 
 
 class _BadRow(NamedTuple):
     """A row that has too few or too many cells."""
 
-    line: int
+    number: int
+    """As Arrow counts: lines above the names, and then rows that are not empty, from 1."""
     what: str
 
 
@@ -115,7 +136,7 @@ def _read_cells(path: Path, stream: ByteStream, dialect: Dialect) -> tuple[Colum
     except pa.ArrowInvalid as error:
         if not bad or "Expected" not in str(error):
             raise
-        raise _unclosed(bad[-1].line, path) from error
+        raise _unclosed(bad[-1].number, path) from error
     pa.default_memory_pool().release_unused()
     cells = [] if last is None or stream.n_quotes % 2 == 0 else [column[-1].as_py() or "" for column in last.columns]
     if any(cell.count("\n") > UNCLOSED_LINES for cell in cells):  # the rest of the file is one cell
@@ -129,7 +150,7 @@ def _unclosed(line: int, path: Path) -> FileError:
 
 def _note_on_bad_rows(bad: list[_BadRow], n_rows: int, path: Path) -> str:
     """Return the note that a few rows were left out, and raise FileError for many."""
-    n_bad, what = len(bad), f"line {bad[0].line:,} has {bad[0].what}"
+    n_bad, what = len(bad), f"line {bad[0].number:,} has {bad[0].what}"
     few, share = BAD_ROWS
     if n_bad > n_rows or n_bad > max(few, share * n_rows):
         raise FileError(
@@ -169,54 +190,6 @@ class Dialect:
     """The bytes of a typical row."""
     has_rows: bool
     notes: tuple[str, ...]
-
-
-class ByteStream(io.RawIOBase):
-    """The bytes of a file, unpacked if it is compressed, whatever its name says. They are read once, and looked at as they pass.
-
-    A named pipe can be read too: nothing is read twice, and nothing is sought.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.n_bytes = self.n_quotes = 0
-        self.wants_cp1252 = False
-        """Raise `NotCp1252Error` at a byte that Windows-1252 does not have."""
-        self._path = path
-        self._file = open(path, "rb")  # noqa: SIM115  (closed by `close`)
-        start = self._file.peek(8)[:8]
-        self.compression = next((kind for mark, kind in COMPRESSIONS.items() if start.startswith(mark)), None)
-        packed = pa.PythonFile(self._file, "r")
-        self._bytes = packed if self.compression is None else pa.CompressedInputStream(packed, self.compression)
-        self.head = b""
-        while len(self.head) < HEAD_BYTES and (more := self._bytes.read(HEAD_BYTES - len(self.head))):  # few at a time from a pipe
-            self.head += more
-        self.is_marked = self.head.startswith(tuple(ENCODING_MARKS))
-        self._ahead: bytes = self.head
-
-    def readable(self) -> bool:
-        """Return true: bytes can be read."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, after a look at them."""
-        block, self._ahead = (self._ahead[:size], self._ahead[size:]) if self._ahead else (self._bytes.read(size), b"")
-        self.n_bytes += len(block)
-        self.n_quotes += block.count(b'"')
-        if b"\0" in block and not self.is_marked:
-            raise FileError(f"{self._path} is no text: it has bytes that are zero. Save the table as CSV.")
-        if self.wants_cp1252 and NOT_IN_CP1252.search(block):
-            raise NotCp1252Error
-        return block
-
-    def close(self) -> None:
-        """Close the file."""
-        self._bytes.close()
-        self._file.close()
-        super().close()
-
-
-class NotCp1252Error(Exception):
-    """A file that is no UTF-8 has a byte that Windows-1252 does not have: it is read again, as Latin-1."""
 
 
 def _read_dialect(path: Path, stream: ByteStream, encoding: str | None) -> Dialect:

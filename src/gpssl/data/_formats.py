@@ -12,13 +12,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import types
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 from pyarrow.parquet import ParquetFile
 
-from ._delimited import ByteStream, DelimitedFile
+from ._byte_stream import ByteStream
+from ._delimited import DelimitedFile
 from ._errors import FileError, as_sentence
+from ._lines import lines_in_file
 from ._readings import canonical, storage_of
 from ._rows import COMPRESSED
 from ._source import Array, ColumnStore, SourcePart, Storage, TableSource, TextColumns, file_identity, unique_names
@@ -118,6 +122,10 @@ class TypedFile:
                     columns = [part.column(name if self._are_unique else self._places[name]) for name in names]
                     yield SourcePart(pa.RecordBatch.from_arrays(columns, names=list(names)), {})
 
+    def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the numbers of these rows, counted from 1."""
+        return np.asarray(places, dtype=np.int64) + 1
+
     def keep_values(self, names: Iterable[str], parts: Iterable[Mapping[str, Array]]) -> None:  # noqa: ARG002  (of other sources)
         """Go through the values and keep none of them: the file itself has them."""
         deque(parts, maxlen=0)
@@ -179,6 +187,7 @@ class JsonLinesFile(TextColumns):
                 columns = {**block.columns, ROWS: pa.nulls(block.n_rows, pa.string())}
                 text.append(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
             self.text_bytes = stream.n_bytes
+            self._has_gaps = stream.n_lines != text.n_rows
         if not keys:
             raise FileError(f"{path} has no JSON objects: it needs one in each line.")
         self.names, self.unnamed, self.repeated, self.notes = unique_names(list(keys))
@@ -187,6 +196,16 @@ class JsonLinesFile(TextColumns):
         self.storage: dict[str, Storage] = {name: "text" for name, key in key_of.items() if key not in nested}
         self.unusable = {name: "holds lists or records, neither numbers, text nor dates" for name, key in key_of.items() if key in nested}
         self.separator = ";"
+
+    def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the lines of these rows, counted from 1: empty ones are no rows."""
+        if not self._has_gaps:
+            return np.asarray(places, dtype=np.int64) + 1
+        return self._lines_of_objects[places]
+
+    @cached_property
+    def _lines_of_objects(self) -> NDArray[np.int64]:
+        return lines_in_file(self.path, "utf-8", 0, quoted=False)
 
 
 def _blocks(stream: ByteStream, path: Path) -> Iterator[_Block]:

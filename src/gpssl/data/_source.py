@@ -78,6 +78,10 @@ class TableSource(Protocol):
         """Iterate over all rows in order, with these columns."""
         ...
 
+    def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the number that a person sees beside each of these rows: the line of a file of text, else the row, counted from 1."""
+        ...
+
     def keep_values(self, names: Iterable[str], parts: Iterable[Mapping[str, Array]]) -> None:
         """Go through the values of columns, and keep them where that is quicker than to find them again.
 

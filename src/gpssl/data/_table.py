@@ -217,6 +217,10 @@ class FileTable:
 
     # Rows
 
+    def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the line of the file that each of these rows has, counted from 1; where a file has no lines, the number of the row."""
+        return self._source.lines(places)
+
     def frame(self, extra: Sequence[str] = ()) -> pd.DataFrame:
         """Return all rows, with further columns. Numbers and booleans are float64, dates datetime64, categories text."""
         return pd.concat([header_of_columns(self._used_and(extra)), *self.frames(extra)], ignore_index=True)

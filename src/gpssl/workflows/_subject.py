@@ -128,6 +128,10 @@ class Subject(ABC):
     def groups(self) -> NDArray[Any] | None:
         """Return which rows belong together. [n]"""
 
+    def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64] | None:  # noqa: ARG002  (of tables in files)
+        """Return the line of the file, the row of the sheet or the number of the row that a person sees; None for objects in memory."""
+        return None
+
     def coordinates(self) -> Array | None:
         """Return where the rows lie on tissue; None for rows of a table. [n, 2]"""
         return None

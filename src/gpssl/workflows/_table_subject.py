@@ -115,6 +115,10 @@ class TableSubject(Subject):
     def _cells(self, *, typed: bool) -> Any:
         return pd.concat([part.cells(typed=typed) for part in self.table.parts()], ignore_index=True)
 
+    def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64] | None:
+        """Return the lines of these rows in the file; a data frame has an index."""
+        return None if self.path is None else self.table.lines(places)
+
     def target(self) -> Target:
         """Return the column that was named when the table was opened."""
         if self.roles.target is None or self.table.target_kind is None:
