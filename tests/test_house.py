@@ -32,6 +32,7 @@ ORDER = [
     "estimator",
     "evaluation",
     "downstream",
+    "active",
     "baselines",
     "io",
     "spatial",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ._runtime import lazy_names
 
 if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `__getattr__` imports these names
+    from . import active as active
     from . import baselines as baselines
     from . import comparison as comparison
     from . import core as core
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from .io._model_files import load, read_card, save
     from .workflows._embed import embed, transform
     from .workflows._label import label
+    from .workflows._next import next_rows
 
     __version__: str
 
@@ -50,6 +52,7 @@ __all__ = [
     "embed",
     "label",
     "load",
+    "next_rows",
     "read_card",
     "save",
     "transform",

@@ -31,7 +31,7 @@ def test_version() -> None:
 
 
 def test_help_of_each_command_has_examples() -> None:
-    for name in ("embed", "transform", "label", "compare", "report", "info", "datasets"):
+    for name in ("embed", "transform", "label", "next", "compare", "report", "info", "datasets"):
         output = done(name, "--help")
         assert "Examples:" in output
         assert f"gpssl {name}" in output

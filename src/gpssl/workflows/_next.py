@@ -1,0 +1,223 @@
+"""Say which rows to label next, why each of them, and how many more labels it will take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..active._representation import OwnRepresentation
+from ..active._suggest import Beliefs, Suggestion, suggest_among
+from ..data._labels import Target, TargetKind
+from ..data._writing import is_typed, write_table
+from ..downstream._marginal import Marginalized
+from ._choices import ChoiceError, Settings
+from ._embed import open_model
+from ._label import names_of_results, new_model
+from ._subject import Roles, Subject, as_path, check_outputs, open_subject
+
+Array = NDArray[np.float64]
+
+N_SUGGESTED = 20
+RANK, REASON, ROW = "gpssl_rank", "gpssl_reason", "gpssl_row"
+"""Columns of the file of suggested rows: their order, why each, and the line or index of the row in the table."""
+
+
+@dataclass(frozen=True)
+class SuggestedRow:
+    """A row to label."""
+
+    place: int
+    """Its place in the table, from 0."""
+    line: Any
+    """The number that a person sees: the line of the file; for a data frame its index."""
+    reason: str
+    """Why this row, in words."""
+    predicted: str | float | None
+    """What the model thinks now; None where there are too few labels for a model."""
+    probability: float | None
+    """The probability of the predicted class."""
+    probabilities: dict[str, float] | None
+    """The probability of each class."""
+
+
+@dataclass(frozen=True)
+class NextRows:
+    """What `next_rows` has found."""
+
+    target: str
+    kind: str
+    classes: list[str] | None
+    n_rows: int
+    n_labeled: int
+    n_candidates: int
+    """Rows without a label."""
+    rows: list[SuggestedRow]
+    """The rows to label, the most informative first."""
+    written: list[Path]
+    notes: list[str]
+    model: Any = field(repr=False)
+    """The fitted classifier or regressor; None where there are too few labels for one."""
+    subject: Subject = field(repr=False)
+    """The table that was opened."""
+
+    def frame(self) -> Any:
+        """Return the suggested rows as a data frame: their rank, their reason, their line or index, and their cells. [n]"""
+        return _cells(self.subject, self.rows, self.target, typed=True)
+
+
+def next_rows(
+    table: Any,
+    target: str,
+    n: int = N_SUGGESTED,
+    *,
+    model: Any = None,
+    target_kind: TargetKind | None = None,
+    group: str | None = None,
+    keep: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    random_state: int = 0,
+    out: str | PathLike[str] | None = None,
+    force: bool = False,
+) -> NextRows:
+    """Suggest rows to label next, as `gpssl next` does: uncertain ones that are unlike what is labeled or suggested already.
+
+    Distances are measured in the representations of a pool that all rows train, as far as the labels believe in each
+    (`gpssl.active.suggest`). With no label at all, or labels of one class, rows are suggested that cover the table.
+
+    Parameters
+    ----------
+    table, target
+        As for `label`: cells of rows without a label are empty.
+    n
+        How many rows to suggest.
+    model
+        A model that `label` returned, or the file of one, to use in the place of one that is fitted now.
+    out
+        File for the suggested rows with all their columns: gpssl_rank, gpssl_reason, gpssl_row (the line in the table), and the target,
+        empty, to be filled in.
+    target_kind, group, keep, ignore, random_state, force
+        As for `label`.
+
+    Examples
+    --------
+    >>> import gpssl
+    >>> from sklearn.datasets import load_wine
+    >>> wines = load_wine(as_frame=True).frame
+    >>> wines.loc[wines.index % 9 > 0, "target"] = None
+    >>> result = gpssl.next_rows(wines, "target", n=5)
+    >>> result.n_candidates, len(result.rows)
+    (158, 5)
+    """
+    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
+        raise ChoiceError("n", f"{n!r} is no whole number of at least 1.")
+    loaded = None if model is None else _checked_model(model)
+    results = re.compile(f"{names_of_results(target).pattern}|{RANK}|{REASON}|{ROW}")
+    columns = None if loaded is None else loaded.card_.columns or None
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), columns=columns, results=results)
+    path = as_path(out)
+    with subject.noting():
+        written = check_outputs([subject.path], [path], force=force)
+        labels = subject.target()
+        _check_candidates(labels, subject)
+        fitted, own = _learned(subject, labels, loaded, Settings(seed=random_state))
+        points, beliefs = _seen(subject, own, fitted)
+        found = suggest_among(points, beliefs, ~labels.is_known, n, random_state=random_state)
+    rows = _suggested(subject, found.rows, labels.kind)
+    if path is not None:
+        write_table(path, _cells(subject, rows, target, typed=is_typed(path)), force=force)
+    return NextRows(
+        target=target,
+        kind=labels.kind,
+        classes=_classes(labels),
+        n_rows=subject.n_rows,
+        n_labeled=int(labels.is_known.sum()),
+        n_candidates=found.n_candidates,
+        rows=rows,
+        written=written,
+        notes=subject.notes,
+        model=fitted,
+        subject=subject,
+    )
+
+
+def _checked_model(model: Any) -> Any:
+    """Return a model that predicts."""
+    loaded = open_model(model)
+    if not isinstance(loaded, Marginalized):
+        raise ChoiceError("model", "it represents rows and predicts nothing: pass one that label has made.")
+    return loaded
+
+
+def _check_candidates(labels: Target, subject: Subject) -> None:
+    if labels.is_known.all():
+        raise ValueError(f"All {subject.n_rows:,} rows of {subject.name} have a label in {labels.name!r}: there is none left to suggest.")
+
+
+def _classes(labels: Target) -> list[str] | None:
+    return sorted({str(label) for label in labels.labels}) if labels.kind == "class" else None
+
+
+def _learned(subject: Subject, labels: Target, loaded: Any, settings: Settings) -> tuple[Any, OwnRepresentation]:
+    """Return a model, None where labels are too few for one, and the representation that distances are measured in."""
+    if loaded is not None:
+        return loaded, _own(loaded)
+    ssl = subject.fit(settings)
+    if len(np.unique(labels.labels)) < 2:
+        return None, _own(subject.pool(ssl, settings.seed))
+    labeled = subject.labeled()
+    fitted = new_model(subject, ssl, labels, settings).fit(labeled.rows, labeled.y)
+    return fitted, _own(fitted)
+
+
+def _own(model: Any) -> OwnRepresentation:
+    own = OwnRepresentation.of(model)
+    if own is None:
+        raise TypeError(f"{type(model).__name__} has no representation to measure distances in.")
+    return own
+
+
+def _seen(subject: Subject, own: OwnRepresentation, model: Any) -> tuple[Array, Beliefs | None]:
+    """Return all rows as points [n, D], and what the model believes of them, after one pass."""
+    features, beliefs = [], []
+    for part, _ in subject.numbered_parts("predicting"):
+        features.append(own.features(part.rows))
+        if model is not None:
+            beliefs.append(Beliefs.of(model, part.rows))
+    points = own.joined([np.concatenate(parts) for parts in zip(*features, strict=True)])
+    return points, Beliefs.joined(beliefs) if beliefs else None
+
+
+def _suggested(subject: Subject, found: Sequence[Suggestion], kind: Literal["class", "number"]) -> list[SuggestedRow]:
+    lines = _lines(subject, np.array([one.place for one in found], dtype=np.intp))
+    rows = []
+    for one, line in zip(found, lines, strict=True):
+        predicted = one.predicted if one.predicted is None or kind == "number" else str(one.predicted)
+        by_class = None if one.probabilities is None else {str(name): share for name, share in one.probabilities.items()}
+        rows.append(SuggestedRow(one.place, line, one.reason, predicted, one.probability, by_class))
+    return rows
+
+
+def _lines(subject: Subject, places: NDArray[np.intp]) -> list[Any]:
+    """Return what a person calls the rows: lines of a file, or the index of a data frame."""
+    if subject.index is not None:
+        return [subject.index[place] for place in places]
+    return (places + 2).tolist()
+
+
+def _cells(subject: Subject, rows: Sequence[SuggestedRow], target: str, *, typed: bool) -> Any:
+    """Return the cells of suggested rows in the order of their ranks, the target empty."""
+    places = np.array([row.place for row in rows], dtype=np.intp)
+    (cells,) = subject.views_at(places, lambda part: part.cells(typed=typed))
+    frame = cells.iloc[np.argsort(np.argsort(places))].reset_index(drop=True)
+    frame = frame.drop(columns=[RANK, REASON, ROW], errors="ignore").assign(**{target: None})
+    frame.insert(0, RANK, np.arange(1, len(rows) + 1))
+    frame.insert(1, REASON, [row.reason for row in rows])
+    frame.insert(2, ROW, [row.line for row in rows])
+    return frame
