@@ -86,10 +86,13 @@ def label(
 
 def _lines(result: LabeledTable, max_risk: float | None, confidence: float) -> Iterator[str]:
     """Yield what to know of the predictions."""
+    from ..evaluation._held_out import RiskLimit
+    from ..workflows._sentences import expected, promised
+
     yield f"{result.n_rows:,} rows: {result.n_labeled:,} had a label in {result.target!r}, {result.n_predicted:,} were predicted."
-    yield _expected(result)
+    yield expected(result.expectation)
     if max_risk is not None:
-        yield _promised(result, max_risk, confidence)
+        yield promised(result.expectation, RiskLimit(max_risk, confidence), result.n_predicted, result.n_abstained)
     if len(result.members) > 1:
         yield _believed(result)
     if result.kind == "class" and result.expectation.risk > MANY_ERRORS:
@@ -104,31 +107,3 @@ def _believed(result: LabeledTable) -> str:
     largest = sorted(result.members, key=lambda member: -member.share)[:MOST_MEMBERS]
     named = [f"{member.name} ({percent(member.share, 0)})" for member in largest if member.share >= LEAST_SHARE]
     return f"The labels believe most in: {'; '.join(named)}."
-
-
-def _expected(result: LabeledTable) -> str:
-    expected = result.expectation
-    if result.kind == "class":
-        low, high = expected.interval or (0.0, 1.0)
-        return (
-            f"Expect {percent(expected.risk)} errors among all predictions (cross-validation on {expected.n_judged:,} labels; 95 % "
-            f"interval {percent(low)} to {percent(high)}; "
-            f"always guessing the most frequent class: {percent(expected.baseline_risk)})."
-        )
-    return (
-        f"Expect a root mean squared error of {expected.risk:.4g} (cross-validation on {expected.n_judged:,} numbers; always guessing "
-        f"their mean: {expected.baseline_risk:.4g}). Of these, {percent(expected.interval_coverage or 0.0, 0)} were within their 90 % "
-        "intervals."
-    )
-
-
-def _promised(result: LabeledTable, max_risk: float, confidence: float) -> str:
-    expected = result.expectation
-    if result.kind == "class":
-        wanted = f"{percent(max_risk)} errors, with {percent(confidence, 0)} confidence"
-        risk = f"{percent(expected.kept_risk)} errors"
-    else:
-        wanted, risk = f"an error of {max_risk:g}, on average", f"an error of {expected.kept_risk:.4g}"
-    kept = f"{result.n_predicted - result.n_abstained:,} predictions are kept, {result.n_abstained:,} are left to a person"
-    judged = "" if expected.coverage == 0 else f" (in cross-validation {percent(expected.coverage, 0)} were kept, at {risk})"
-    return f"To hold {wanted}: {kept}{judged}."

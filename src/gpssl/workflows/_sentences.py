@@ -1,0 +1,64 @@
+"""What `label` says of its predictions, in the words that the command prints and the report opens with: one truth, told once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._runtime import percent
+from ..evaluation._held_out import Expectation, RiskLimit
+
+
+def expected(expectation: Expectation) -> str:
+    """Return how wrong all predictions are expected to be."""
+    if expectation.interval is not None:
+        low, high = expectation.interval
+        return (
+            f"Expect {percent(expectation.risk)} errors among all predictions (cross-validation on {expectation.n_judged:,} labels; 95 % "
+            f"interval {percent(low)} to {percent(high)}; "
+            f"always guessing the most frequent class: {percent(expectation.baseline_risk)})."
+        )
+    return (
+        f"Expect a root mean squared error of {expectation.risk:.4g} (cross-validation on {expectation.n_judged:,} numbers; always "
+        f"guessing their mean: {expectation.baseline_risk:.4g}). Of these, {percent(expectation.interval_coverage or 0.0, 0)} were within "
+        "their 90 % intervals."
+    )
+
+
+def promised(expectation: Expectation, limit: RiskLimit, n_predicted: int, n_abstained: int) -> str:
+    """Return what is kept to hold the limit that a person has set, and what is left to a person."""
+    if limit.max_risk is None:
+        raise ValueError("Without max_risk nothing is promised.")
+    if expectation.interval is not None:
+        wanted = f"{percent(limit.max_risk)} errors, with {percent(limit.confidence, 0)} confidence"
+        risk = f"{percent(expectation.kept_risk)} errors"
+    else:
+        wanted, risk = f"an error of {limit.max_risk:g}, on average", f"an error of {expectation.kept_risk:.4g}"
+    kept = f"{n_predicted - n_abstained:,} predictions are kept, {n_abstained:,} are left to a person"
+    judged = "" if expectation.coverage == 0 else f" (in cross-validation {percent(expectation.coverage, 0)} were kept, at {risk})"
+    return f"To hold {wanted}: {kept}{judged}."
+
+
+def expectation_of(notes: Mapping[str, Any]) -> Expectation | None:
+    """Return what the card of a model that `label` trained says of its predictions; None where it says nothing."""
+    stored = notes.get("expectation")
+    if not isinstance(stored, Mapping):
+        return None
+    values = {name: _number(stored[name]) for name in Expectation.__dataclass_fields__ if name in stored}
+    interval = values.get("interval")
+    values["interval"] = None if interval is None else (float(interval[0]), float(interval[1]))
+    try:
+        return Expectation(**values)
+    except TypeError:  # a card of another version lacks some of it
+        return None
+
+
+def limit_of(notes: Mapping[str, Any]) -> RiskLimit:
+    """Return what was asked of the run that trained the model, by its card; nothing where it does not say."""
+    stored = notes.get("promise") or {}
+    return RiskLimit(**{name: stored[name] for name in RiskLimit.__dataclass_fields__ if name in stored})
+
+
+def _number(value: Any) -> Any:
+    """Return infinity and NaN, which cards hold as words, as numbers."""
+    return float(value) if isinstance(value, str) and value in ("inf", "-inf", "nan") else value
