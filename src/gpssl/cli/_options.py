@@ -21,6 +21,10 @@ TargetColumn = Annotated[
     str, typer.Option("--target", "-t", help="Column to predict; cells without a label are empty.", show_default=False)
 ]
 ModelOut = Annotated[Path | None, typer.Option("--model", "-m", help="File for the model.", show_default="as the results, with .gpssl")]
+Labels = Annotated[
+    list[Path] | None,
+    typer.Option("--labels", help="Labels that a person gave in the page of gpssl annotate: labels.csv. Repeatable.", show_default=False),
+]
 Keep = Annotated[list[str] | None, typer.Option("--keep", help="Learn from this column although it looks like an identifier. Repeatable.")]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="Do not learn from this column. Repeatable.")]
 Group = Annotated[

@@ -76,6 +76,7 @@ def label(
     max_inducing: int = MAX_INDUCING,
     target_kind: TargetKind | None = None,
     group: str | None = None,
+    labels: Any = (),
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
     random_state: int = 0,
@@ -105,6 +106,9 @@ def label(
         "class" or "number"; by default the cells decide.
     group
         The column that says which rows belong together: they are held out together.
+    labels
+        Labels that a person gave in the page of `gpssl.annotate`: a path or a data frame, or several, of which the last counts. They are
+        matched by row and checksum, and stand in the target column of the results.
     n_components, max_inducing, keep, ignore, random_state, out, model_out, only_new, force
         As for `embed`. The new columns are TARGET_predicted, TARGET_probability and TARGET_std (of the probability); for numbers
         TARGET_predicted, TARGET_std, TARGET_lower and TARGET_upper, which hold the number with a probability of 90 %; with `max_risk`
@@ -124,7 +128,7 @@ def label(
     """
     _check_share("confidence", confidence)
     settings = settings_of(n_components, alike, temperature, n_draws, max_inducing, random_state)
-    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), results=names_of_results(target))
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), results=names_of_results(target), labels=labels)
     out, model_file, limit = as_path(out), model_path(as_path(out), model_out), RiskLimit(max_risk, confidence)
     labels = subject.target()
     _check_risk(max_risk, labels.kind)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,9 @@ from ..evaluation._held_out import Labeled
 from ..io._card import OutsideTrainingRangeWarning, card_of
 from ..io._model_files import attach_card, save
 from ._choices import ChoiceError, Kind, Settings
+
+if TYPE_CHECKING:
+    from ._given_labels import GivenLabels
 
 Array = NDArray[np.float64]
 
@@ -98,6 +101,8 @@ class Subject(ABC):
     kind: Kind
     dropped: Mapping[str, str]
     """Columns that the model does not look at, and why."""
+    given: GivenLabels | None = None
+    """Labels from other files, which `target` has too, and so have the cells of results."""
 
     def __init__(self, given: Any, roles: Roles) -> None:
         self.path = Path(given) if isinstance(given, str | PathLike) else None
@@ -136,6 +141,14 @@ class Subject(ABC):
         """Return where the rows lie on tissue; None for rows of a table. [n, 2]"""
         return None
 
+    def take(self, given: GivenLabels) -> None:
+        """Merge labels that a person gave elsewhere."""
+        self.given = given
+
+    def cells_at(self, places: NDArray[np.intp]) -> Any:
+        """Return all columns of some rows, whose places increase, as the person had them, numbers and dates as such."""
+        return self.views_at(places, lambda part: part.cells(typed=True))[0]
+
     def labeled(self) -> Labeled:
         """Return the rows with a label."""
         target, groups = self.target(), self.groups()
@@ -172,6 +185,8 @@ class Subject(ABC):
             new = new_columns(part, where)
             if not only_new:
                 cells = part.cells(typed=typed)
+                if self.given is not None:
+                    cells[self.roles.target] = self.given.in_cells(cells[self.roles.target], where)
                 new = cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
             yield new
 
@@ -243,13 +258,27 @@ class NewColumns:
 
 
 def open_subject(
-    table: Any, roles: Roles, *, columns: Sequence[ColumnFacts] | None = None, results: re.Pattern[str] | None = None
+    table: Any,
+    roles: Roles,
+    *,
+    columns: Sequence[ColumnFacts] | None = None,
+    results: re.Pattern[str] | None = None,
+    labels: Any = (),
 ) -> Subject:
     """Open a path, a pandas data frame or AnnData.
 
     `columns` are those of a model that will be used on the rows. Columns with names that match `results` are about to be written, and not
-    learned from.
+    learned from. `labels` are files or data frames of labels that a person gave elsewhere.
     """
+    subject = _opened(table, roles, columns, results)
+    if isinstance(labels, str | PathLike) or len(labels):
+        from ._given_labels import give_labels
+
+        give_labels(subject, labels)
+    return subject
+
+
+def _opened(table: Any, roles: Roles, columns: Sequence[ColumnFacts] | None, results: re.Pattern[str] | None) -> Subject:
     package = type(table).__module__.split(".")[0]
     is_tissue = Path(table).suffix.lower() == SPOTS if isinstance(table, str | PathLike) else package == "anndata"
     if is_tissue:

@@ -123,7 +123,8 @@ class TableSubject(Subject):
         """Return the column that was named when the table was opened."""
         if self.roles.target is None or self.table.target_kind is None:
             raise ValueError("Name the column to predict.")
-        return Target(self.roles.target, self.table.target_kind, self.table.target())
+        target = Target(self.roles.target, self.table.target_kind, self.table.target())
+        return target if self.given is None else self.given.merged(target)
 
     def groups(self) -> NDArray[Any] | None:
         """Return the groups that were named; a row without a group is one of its own."""

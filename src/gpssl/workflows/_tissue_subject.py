@@ -20,6 +20,7 @@ from ..estimator import GPSSL
 from ..spatial._composition import spatial_blocks
 from ..spatial._embedding import embed, modalities, representation
 from ._choices import Alike, Settings
+from ._given_labels import GivenLabels
 from ._subject import SPOTS, Array, NewColumnsOfPart, Roles, Subject, SubjectPart, left_out_notes
 
 KEY = "gpssl"
@@ -90,6 +91,15 @@ class TissueSubject(Subject):
         cells = self.adata.obs.reset_index(drop=True)
         cells.insert(0, "spot", self.adata.obs_names.to_numpy())
         return cells
+
+    def cells_at(self, places: NDArray[np.intp]) -> Any:
+        """Return the columns of `obs`, also before a representation is learned."""
+        return self._cells().iloc[places].reset_index(drop=True)
+
+    def take(self, given: GivenLabels) -> None:
+        """Merge labels into `obs`, which is written with the results."""
+        column = self.adata.obs[self.roles.target]
+        self.adata.obs[self.roles.target] = given.in_cells(column, slice(0, self.n_rows))
 
     def target(self) -> Target:
         """Return the column of `obs` to predict."""
