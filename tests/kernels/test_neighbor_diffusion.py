@@ -270,6 +270,16 @@ def test_neighbors_by_any_kernel() -> None:
     np.testing.assert_allclose(scaled.distances, found.distances, atol=1e-7)
 
 
+@pytest.mark.parametrize("n_values", [1, 2, 6, 40])
+@pytest.mark.parametrize("k", [1, 7, 79, 80])
+def test_rows_that_are_as_similar_are_found_in_their_order(n_values: int, k: int) -> None:
+    """A stable sort of all similarities is the slow and obvious version; the fewer values there are, the more rows are as similar."""
+    X = np.random.default_rng(n_values).integers(0, n_values, (80, 2)).astype(float)
+    similarity = np.round(sk.RBF(1.0)(X), 12)
+    found = KernelSpace(X, sk.RBF(1.0)).search(X, k)
+    np.testing.assert_array_equal(found.places, np.argsort(-similarity, axis=1, kind="stable")[:, :k])
+
+
 def test_few_labels_are_enough_for_documents_of_two_topics() -> None:
     texts, y = documents()
     labels = np.where(np.arange(300) < 4, y, -1)

@@ -153,16 +153,23 @@ class KernelSpace:
 
 
 def _smallest(values: Array, k: int) -> NDArray[np.intp]:
-    """Return the places of the k smallest values of each row, in rising order; of equal ones, the first. [n, k]"""
+    """Return the places of the k smallest values of each row, in rising order; of equal ones, the first. [n, k]
+
+    A partition finds the k-th smallest value v in time that is linear in the columns. The places are those below v, and as many of those
+    that equal v as are missing, from the left. Only these k are sorted.
+    """
     if k >= values.shape[1]:
         return np.argsort(values, axis=1, kind="stable")[:, :k]
-    found = np.sort(np.argpartition(values, k - 1, axis=1)[:, :k], axis=1)
-    chosen = np.take_along_axis(values, found, axis=1)
-    order = np.take_along_axis(found, np.argsort(chosen, axis=1, kind="stable"), axis=1)
-    # Where several values equal the largest of those found, the partition may have taken others than the first.
-    tied = np.flatnonzero((values <= chosen.max(axis=1, keepdims=True)).sum(axis=1) > k)
-    order[tied] = np.argsort(values[tied], axis=1, kind="stable")[:, :k]
-    return order
+    largest = np.partition(values, k - 1, axis=1)[:, k - 1 : k]
+    chosen = values <= largest
+    tied = np.flatnonzero(chosen.sum(axis=1) > k)
+    if len(tied):  # more than k are chosen: of those that equal v, the last ones are too many
+        equal = values[tied] == largest[tied]
+        missing = k - (chosen[tied] & ~equal).sum(axis=1, keepdims=True)
+        chosen[tied] &= ~(equal & (np.cumsum(equal, axis=1) > missing))
+    found = np.nonzero(chosen)[1].reshape(len(values), k)
+    order = np.argsort(np.take_along_axis(values, found, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(found, order, axis=1)
 
 
 def _search_in_blocks(search_block: Callable[[NDArray[Any]], FoundNeighbors], X: NDArray[Any], k: int) -> FoundNeighbors:
