@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from gpssl.report import _making
-from gpssl.report._making import plane_of
+from gpssl.report import _plane
+from gpssl.report._plane import plane_of
 
 
 def blobs(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +35,7 @@ def test_neighbors_stay_neighbors() -> None:
 
 
 def test_rows_beyond_the_arranged_ones_are_placed_among_their_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_making, "TSNE_ROWS", 40)
+    monkeypatch.setattr(_plane, "TSNE_ROWS", 40)
     mean, side = blobs(200)
     places, axes = plane_of(mean, np.ones_like(mean), seed=0)
     nearest = NearestNeighbors(n_neighbors=5).fit(places).kneighbors(return_distance=False)

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.manifold import TSNE
-from sklearn.neighbors import NearestNeighbors
 
 from ..data._writing import replacing
 from ..evaluation._held_out import check_labels
@@ -20,6 +18,7 @@ from ..workflows._subject import Roles, Subject, as_path, check_outputs, open_su
 from ._content import HoverColumn, NumberColoring, Points, ReportContent, SpectrumChart
 from ._judging import with_predictions
 from ._page import render
+from ._plane import plane_of
 from ._words import STD_OF_REPRESENTATION, facts_about, subtitle, what_was_learned
 
 Array = NDArray[np.float64]
@@ -28,10 +27,6 @@ Places = NDArray[np.intp]
 MAX_POINTS = 50_000
 HOVER_COLUMNS, FEW_HOVER_COLUMNS = 12, 6
 MANY_POINTS = 10_000
-TSNE_ROWS = 4000
-"""Rows that t-SNE arranges; it takes long with more."""
-FEWEST_ROWS = 10
-N_NEIGHBORS = 5
 
 
 @dataclass(frozen=True)
@@ -150,32 +145,6 @@ def _points(subject: Subject, places: Places, mean: Array, std: Array, seed: int
         flip_y=tissue is not None,
         sampled_from=subject.n_rows if len(places) < subject.n_rows else None,
     )
-
-
-def plane_of(mean: Array, std: Array, seed: int) -> tuple[Array, str]:
-    """Return places [n, 2] and what they are: two dimensions are drawn as they are, and more of them are arranged by t-SNE."""
-    if mean.shape[1] == 1:
-        return np.column_stack([mean, std]), "dimension 1 of the representation, and its standard deviation"
-    if mean.shape[1] == 2 or len(mean) < FEWEST_ROWS:
-        return mean[:, :2], "dimensions 1 and 2 of the representation"
-    if len(mean) <= TSNE_ROWS:
-        return _t_sne(mean, seed), "t-SNE of the mean representation"
-    chosen = np.random.default_rng(seed).permutation(len(mean))[:TSNE_ROWS]
-    axes = f"t-SNE of the mean representation of {TSNE_ROWS:,} rows; the others are placed among their {N_NEIGHBORS} nearest"
-    return _among_neighbors(mean, mean[chosen], _t_sne(mean[chosen], seed)), axes
-
-
-def _t_sne(mean: Array, seed: int) -> Array:
-    perplexity = min(30.0, (len(mean) - 1) / 3)
-    arranged: Array = TSNE(perplexity=perplexity, init="pca", random_state=seed, n_jobs=-1).fit_transform(mean).astype(np.float64)
-    return arranged
-
-
-def _among_neighbors(mean: Array, known: Array, arranged: Array) -> Array:
-    """Average the places of the nearest known rows, weighted by their inverse distance: a known row stays where it is. [n, 2]"""
-    distances, places = NearestNeighbors(n_neighbors=N_NEIGHBORS).fit(known).kneighbors(mean)
-    weights = 1 / np.maximum(distances, 1e-9)
-    return np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), arranged[places])
 
 
 def _hover_columns(cells: Any, target: str | None) -> list[HoverColumn]:
