@@ -11,7 +11,7 @@ import pytest
 
 import gpssl
 from command import FEW, done, refused
-from gpssl.workflows._row_checksums import checksums_of, row_checksums
+from gpssl.workflows._row_checksums import checksums_of, row_checksums, row_names
 from gpssl.workflows._subject import Roles, open_subject
 
 N_ROWS = 60
@@ -43,7 +43,7 @@ def truth(place: int) -> str:
 def labels_of(table: Any, places: list[int], given: list[str] | None = None) -> pd.DataFrame:
     """What the page would write for these rows."""
     subject = open_subject(table, Roles("species"))
-    rows = [place + 2 if subject.index is None else subject.index[place] for place in places]
+    rows = row_names(subject, np.array(places))
     checksums = row_checksums(subject, np.array(places))
     return pd.DataFrame({"row": rows, "checksum": checksums, "species": given or [truth(place) for place in places]})
 
@@ -279,3 +279,11 @@ def test_whole_numbers_as_classes_stay_whole_numbers(name: str, tmp_path: Path) 
     after = read[Path(name).suffix](tmp_path / name)["species"]
     assert after[:4].tolist() == [0, 1, 0, 1]
     assert after.notna().sum() == 22
+
+
+def test_the_next_rows_are_not_those_that_were_labeled(table: Path, tmp_path: Path) -> None:
+    places = [place for place in range(N_ROWS) if place % 3 and place not in (7, 8)]
+    labels_of(table, places).to_csv(tmp_path / "labels.csv", index=False)
+    result = gpssl.next_rows(table, "species", n=2, labels=tmp_path / "labels.csv")
+    assert sorted(row.place for row in result.rows) == [7, 8]
+    assert "labels" in done("next", table, "--target", "species", "-n", "1", "--labels", tmp_path / "labels.csv")

@@ -80,6 +80,7 @@ def next_rows(
     model: Any = None,
     target_kind: TargetKind | None = None,
     group: str | None = None,
+    labels: Any = (),
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
     random_state: int = 0,
@@ -102,7 +103,7 @@ def next_rows(
     out
         File for the suggested rows with all their columns: gpssl_rank, gpssl_reason, gpssl_row (the line in the table), and the target,
         empty, to be filled in.
-    target_kind, group, keep, ignore, random_state, force
+    target_kind, group, labels, keep, ignore, random_state, force
         As for `label`.
 
     Examples
@@ -120,24 +121,24 @@ def next_rows(
     loaded = None if model is None else _checked_model(model)
     results = re.compile(f"{names_of_results(target).pattern}|{RANK}|{REASON}|{ROW}")
     columns = None if loaded is None else loaded.card_.columns or None
-    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), columns=columns, results=results)
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), columns=columns, results=results, labels=labels)
     path = as_path(out)
     with subject.noting():
         written = check_outputs([subject.path], [path], force=force)
-        labels = subject.target()
-        _check_candidates(labels, subject)
-        fitted, own = _learned(subject, labels, loaded, Settings(seed=random_state))
+        known = subject.target()
+        _check_candidates(known, subject)
+        fitted, own = _learned(subject, known, loaded, Settings(seed=random_state))
         points, beliefs = _seen(subject, own, fitted)
-        found = suggest_among(points, beliefs, ~labels.is_known, n, random_state=random_state)
-    rows = _suggested(subject, found.rows, labels.kind)
+        found = suggest_among(points, beliefs, ~known.is_known, n, random_state=random_state)
+    rows = _suggested(subject, found.rows, known.kind)
     if path is not None:
         write_table(path, _cells(subject, rows, target, typed=is_typed(path)), force=force)
     return NextRows(
         target=target,
-        kind=labels.kind,
-        classes=_classes(labels),
+        kind=known.kind,
+        classes=_classes(known),
         n_rows=subject.n_rows,
-        n_labeled=int(labels.is_known.sum()),
+        n_labeled=int(known.is_known.sum()),
         n_candidates=found.n_candidates,
         rows=rows,
         written=written,

@@ -114,5 +114,5 @@ def row_names(subject: Subject, places: Places) -> list[str]:
     """Return what a person calls these rows: lines of the file, or the index of a data frame. [n]"""
     if subject.index is not None:
         return [str(subject.index[place]) for place in places]
-    lines = subject.lines(places) if hasattr(subject, "lines") else None
-    return [str(line) for line in (places + 2 if lines is None else lines)]
+    lines = subject.lines(places)
+    return [str(line) for line in (places + 1 if lines is None else lines)]
