@@ -35,6 +35,13 @@ def decided(mean: float, spread: float, n_splits: int = 20) -> Difference:
     return differences_from(losses, replace(GROUND, n_splits=n_splits))[COLUMNS]
 
 
+def test_any_method_can_be_the_one_that_is_compared() -> None:
+    losses = {POOL: losses_with(0.5, 0.03), FULL: losses_with(0.6, 0.05)}
+    (ours,), (theirs,) = differences_from(losses, GROUND).values(), differences_from(losses, GROUND, FULL).values()
+    assert (theirs.mean, theirs.lower, theirs.upper) == pytest.approx((-ours.mean, -ours.upper, -ours.lower))
+    assert (ours.verdict, theirs.verdict) == (Verdict.BETTER, Verdict.WORSE)
+
+
 # Words
 
 

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binomtest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from gpssl import GPSSL, MarginalizedRegressor
+from gpssl.evaluation import log_density
 from gpssl.evaluation._held_out import (
     HeldOutClasses,
     Labeled,
@@ -15,6 +18,7 @@ from gpssl.evaluation._held_out import (
     certain_threshold,
     expect_classes,
     hold_out_classes,
+    hold_out_numbers,
     threshold_on_average,
 )
 from gpssl.evaluation._selective import risk_coverage_curve
@@ -65,6 +69,21 @@ def test_each_row_is_predicted_without_its_label_and_its_group() -> None:
     alone = hold_out_classes(model, X, y)
     assert alone.is_wrong.mean() < 0.2
     assert together.is_wrong.mean() > 0.35
+    assert together.fold is not None
+    assert all(len(np.unique(together.fold[groups == group])) == 1 for group in range(20))
+    assert sorted(np.unique(together.fold)) == list(range(10))
+
+
+def test_the_density_at_held_out_numbers_is_that_of_the_folds_own_model() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    y = X[:, 0] + 0.1 * np.sin(9 * X[:, 0])
+    model = MarginalizedRegressor(GPSSL(1, random_state=0), n_draws=None)
+    found = hold_out_numbers(model, X, y)
+    assert found.fold is not None
+    assert found.log_density is not None
+    out = found.fold == 3
+    fitted = clone(model).fit(X[~out], y[~out])
+    np.testing.assert_allclose(found.log_density[out], log_density(y[out], *fitted.predict_draws(X[out])))
 
 
 def test_class_with_one_row_counts_as_an_error() -> None:

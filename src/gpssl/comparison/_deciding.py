@@ -86,8 +86,8 @@ class Ground:
         return corrected_degrees(self.n_splits, self.n_independent)
 
 
-def differences_from(losses: Mapping[str, Array], ground: Ground) -> dict[str, Difference]:
-    """Compare the pool with each other method, by losses on the same splits. [splits] each
+def differences_from(losses: Mapping[str, Array], ground: Ground, one: str = POOL) -> dict[str, Difference]:
+    """Compare the pool, or the method with this name, with each other method, by losses on the same splits. [splits] each
 
     The mean difference m has the error s of Nadeau and Bengio and is taken for Student's, with `corrected_degrees` of freedom. Two tests
     are made for each method, each with Holm's correction over the methods at 5 %:
@@ -96,8 +96,8 @@ def differences_from(losses: Mapping[str, Array], ground: Ground) -> dict[str, D
         (x − |m|) / s     against differences of x and more, two-sided: "no difference that matters", where all of the interval is
                           within ±x. This comes first: a difference may be sure and too small to matter.
     """
-    rivals = [method for method in losses if method != POOL]
-    values = {method: (losses[POOL] - losses[method]).round(12) for method in rivals}
+    rivals = [method for method in losses if method != one]
+    values = {method: (losses[one] - losses[method]).round(12) for method in rivals}
     different = holm([corrected_p_value(values[method], ground.test_to_training, ground.n_independent) for method in rivals])
     large = holm([_p_value_of_large(values[method], ground) for method in rivals])
     return {

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from .._runtime import CONFIDENCE, percent
 from .._runtime.progress import Progress
 from ..data._labels import Target
-from ._calibration import INTERVAL, component_weights, distribution_at, mixture_moments, root_mean_squared_error
+from ._calibration import INTERVAL, component_weights, distribution_at, log_density, mixture_moments, root_mean_squared_error
 from ._selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses, rows_without_error
 
 Array = NDArray[np.float64]
@@ -61,6 +61,8 @@ class HeldOutClasses(NamedTuple):
     """Which rows belong together and are not independent. [n]"""
     is_judged: NDArray[np.bool_] | None = None
     """False where no model could be trained and all classes are equally probable; None where there is no such row. [n]"""
+    fold: NDArray[np.intp] | None = None
+    """Which rows were held out together; −1 where no model could be trained. [n]"""
 
     @property
     def is_wrong(self) -> NDArray[np.bool_]:
@@ -111,6 +113,10 @@ class HeldOutNumbers(NamedTuple):
     std: Array
     level: Array
     """Predicted distribution function at the target: see `distribution_at`. [n]"""
+    log_density: Array | None = None
+    """Logarithm of the predicted density at the target. [n]"""
+    fold: NDArray[np.intp] | None = None
+    """Which rows were held out together. [n]"""
 
     def interval_coverage(self, nominal: float) -> float:
         """Return the share of targets in the central interval of this probability."""
@@ -150,15 +156,16 @@ def hold_out_classes(
     commonest = int(np.unique(y, return_counts=True)[1].max())
     folds = _folds(StratifiedKFold if groups is None else StratifiedGroupKFold, min(n_folds, commonest), y, groups, random_state)
     folds = [(training, held_out) for training, held_out in folds if len(held_out) > 0 and len(np.unique(y[training])) > 1]
-    for fitted, held_out in _models_of_folds(model, rows, y, folds, task):
+    fold = np.full(len(y), -1)
+    for number, (fitted, held_out) in enumerate(_models_of_folds(model, rows, y, folds, task)):
         proba[held_out] = probabilities_of(fitted, _safe_indexing(rows, held_out), classes)
-        is_judged[held_out] = True
+        is_judged[held_out], fold[held_out] = True, number
     if not is_judged.any():
         raise ValueError(
             f"{len(y)} labels are too few to hold some of them out: label at least two rows of two classes"
             f"{'' if groups is None else ', in several groups'}."
         )
-    return HeldOutClasses(y, proba, classes, groups, is_judged)
+    return HeldOutClasses(y, proba, classes, groups, is_judged, fold)
 
 
 def hold_out_numbers(
@@ -175,14 +182,17 @@ def hold_out_numbers(
     if not folds or len(y) < 4:
         what = f"{len(y)} rows with a number" if groups is None else f"Rows with a number in {len(np.unique(groups))} group(s)"
         raise ValueError(f"{what} are too few to hold some of them out: fill in more cells.")
-    mean, std, level = np.empty(len(y)), np.empty(len(y)), np.empty(len(y))
-    for fitted, held_out in _models_of_folds(model, rows, y, folds, task):
+    mean, std, level, density = np.empty((4, len(y)))
+    fold = np.empty(len(y), dtype=np.intp)
+    for number, (fitted, held_out) in enumerate(_models_of_folds(model, rows, y, folds, task)):
         means, stds = fitted.predict_draws(_safe_indexing(rows, held_out))
         weights = component_weights(fitted)
         mean[held_out], within, between = mixture_moments(means, stds, weights)
         std[held_out] = np.sqrt(within + between)
         level[held_out] = distribution_at(y[held_out], means, stds, weights)
-    return HeldOutNumbers(y, mean, std, level)
+        density[held_out] = log_density(y[held_out], means, stds, weights=weights)
+        fold[held_out] = number
+    return HeldOutNumbers(y, mean, std, level, density, fold)
 
 
 def _folds(splitter: Any, n_folds: int, y: NDArray[Any], groups: NDArray[Any] | None, random_state: int | None) -> Folds:
