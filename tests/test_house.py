@@ -55,7 +55,7 @@ IMPORT_WHEN_USED = (
 """Modules that import what an extra brings, inside the functions that need it."""
 
 
-READERS = ("_byte_stream", "_columns", "_delimited", "_formats", "_profile", "_readings", "_source", "_table", "_writing")
+READERS = ("_byte_stream", "_columns", "_csv_writing", "_delimited", "_formats", "_profile", "_readings", "_source", "_table", "_writing")
 """Modules for tables in files, which need pandas and pyarrow: `gpssl.data` imports them when they are asked for."""
 
 

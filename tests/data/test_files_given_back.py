@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from gpssl.data import open_table, write_table
-from gpssl.data._writing import is_typed
+from gpssl.data._outputs import is_typed
 from people import json_lines
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from gpssl.data import FileError, FileTable, open_table, write_table
 from gpssl.data._frames import ColumnFacts
-from gpssl.data._writing import is_typed
+from gpssl.data._outputs import is_typed
 from people import json_lines
 
 REPEATS = 20

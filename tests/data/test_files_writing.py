@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from gpssl.data import FileError, write_table
-from gpssl.data._writing import check_writable, replacing
+from gpssl.data._outputs import check_writable, replacing
 
 ENDINGS = ["csv", "tsv", "parquet", "pq", "arrow", "feather", "jsonl", "ndjson"]
 
@@ -145,7 +145,7 @@ def test_places_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
         write_table(tmp_path / "out.xlsx", some_frame())
     with pytest.raises(FileError, match="nothing to write"):
         write_table(tmp_path / "out.csv", iter([]))
-    monkeypatch.setattr("gpssl.data._writing.os.access", lambda *_: False)
+    monkeypatch.setattr("gpssl.data._outputs.os.access", lambda *_: False)
     with pytest.raises(FileError, match="Nothing may be written"):
         check_writable(tmp_path / "out.csv", force=False)
 

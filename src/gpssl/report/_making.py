@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data._writing import replacing
+from ..data._outputs import replacing
 from ..evaluation._held_out import check_labels
 from ..io._card import ModelCard, representation_of
 from ..workflows._embed import check_map, open_model
@@ -75,7 +75,7 @@ def make_report(
         Whether to replace a file that exists.
     """
     out = as_path(out)
-    written = check_outputs([model, table], [out], force=force)
+    written = check_outputs([model, table], [out], force=force, endings=(".html", ".htm"))
     loaded = open_model(model)
     notes = loaded.card_.notes
     asked = target or notes.get("target")

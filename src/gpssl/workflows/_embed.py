@@ -101,10 +101,10 @@ def embed(
     ['gpssl_1', 'gpssl_2', 'gpssl_1_std', 'gpssl_2_std']
     """
     settings = Settings(n_components, Alike(alike), temperature, max_inducing=max_inducing, seed=random_state)
-    subject = open_subject(table, Roles(keep=keep, ignore=ignore), results=RESULTS)
     out, model_file = as_path(out), model_path(as_path(out), model_out)
+    written = check_outputs([table], [out, model_file], force=force)
+    subject = open_subject(table, Roles(keep=keep, ignore=ignore), results=RESULTS)
     with subject.noting():
-        written = check_outputs([subject.path], [out, model_file], force=force)
         ssl = subject.fit(settings)
         representation = RepresentationColumns(ssl)
         columns = NewColumns(subject, lambda part, _: representation(part.learned_rows))
@@ -144,11 +144,11 @@ def transform(
     >>> gpssl.transform(model, wines[100:], n_draws=3).frame().shape
     (78, 10)
     """
+    out = as_path(out)
+    written = check_outputs([table, model], [out], force=force)
     loaded = open_model(model)
     target = loaded.card_.notes.get("target", "target") if isinstance(loaded, Marginalized) else None
     results = RESULTS if target is None else re.compile(f"{RESULTS.pattern}|{names_of_results(target).pattern}")
-    out = as_path(out)
-    written = check_outputs([model, table], [out], force=force)
     subject = open_subject(table, Roles(), columns=loaded.card_.columns or None, results=results)
     representation = RepresentationColumns(check_map(representation_of(loaded)))
     functions = representation.ssl.draw_functions(n_draws) if n_draws else None

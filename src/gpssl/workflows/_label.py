@@ -128,12 +128,13 @@ def label(
     """
     _check_share("confidence", confidence)
     settings = settings_of(n_components, alike, temperature, n_draws, max_inducing, random_state)
-    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), results=names_of_results(target), labels=labels)
     out, model_file, limit = as_path(out), model_path(as_path(out), model_out), RiskLimit(max_risk, confidence)
+    given = labels if isinstance(labels, list | tuple) else [labels]
+    written = check_outputs([table, *given], [out, model_file], force=force)
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), results=names_of_results(target), labels=labels)
     labels = subject.target()
     _check_risk(max_risk, labels.kind)
     with subject.noting():
-        written = check_outputs([subject.path], [out, model_file], force=force)
         check_labels(labels, subject.name, subject.notes)
         model = new_model(subject, subject.fit(settings), labels, settings)
         labeled = subject.labeled()

@@ -121,10 +121,10 @@ def next_rows(
     loaded = None if model is None else _checked_model(model)
     results = re.compile(f"{names_of_results(target).pattern}|{RANK}|{REASON}|{ROW}")
     columns = None if loaded is None else loaded.card_.columns or None
-    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), columns=columns, results=results, labels=labels)
     path = as_path(out)
+    written = check_outputs([table, model], [path], force=force)
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), columns=columns, results=results, labels=labels)
     with subject.noting():
-        written = check_outputs([subject.path], [path], force=force)
         known = subject.target()
         _check_candidates(known, subject)
         fitted, own = _learned(subject, known, loaded, Settings(seed=random_state))

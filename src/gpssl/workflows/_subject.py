@@ -22,7 +22,8 @@ from .._runtime.progress import Progress
 from ..core._checked_rows import rows_in_memory
 from ..data._frames import ColumnFacts
 from ..data._labels import Target, TargetKind
-from ..data._writing import check_writable, is_typed, replacing, write_table
+from ..data._outputs import beside, check_table_name, check_writable, is_standard, is_typed, replacing
+from ..data._writing import write_table
 from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 from ..evaluation._held_out import Labeled
@@ -279,9 +280,7 @@ def open_subject(
 
 
 def _opened(table: Any, roles: Roles, columns: Sequence[ColumnFacts] | None, results: re.Pattern[str] | None) -> Subject:
-    package = type(table).__module__.split(".")[0]
-    is_tissue = Path(table).suffix.lower() == SPOTS if isinstance(table, str | PathLike) else package == "anndata"
-    if is_tissue:
+    if is_tissue(table):
         from ._tissue_subject import TissueSubject
 
         return TissueSubject(table, roles)
@@ -295,17 +294,39 @@ def left_out_notes(pool: RepresentationPool) -> list[str]:
     return [f"Left out of the representations that labels choose from: {name} ({reason})" for name, reason in pool.left_out_.items()]
 
 
-def check_outputs(inputs: Sequence[Any], outputs: Sequence[Path | None], *, force: bool) -> list[Path]:
-    """Return the files that will be written. Raise ValueError for files that exist, cannot be written, or are read."""
-    paths = [path for path in outputs if path is not None]
-    read = [Path(given).resolve() for given in inputs if isinstance(given, str | PathLike)]
+def check_outputs(
+    inputs: Sequence[Any], outputs: Sequence[Path | None], *, force: bool, endings: Sequence[str] | None = None
+) -> list[Path]:
+    """Return the files that will be written: checked before any work.
+
+    The first of the outputs are the results, of which the name ends as those of tables do, or in one of `endings`. Raise ValueError for
+    other names, and for files that exist, cannot be written, or are read.
+    """
+    paths = [path for path in outputs if path is not None and not is_standard(path)]
+    read = [Path(given).resolve() for given in inputs if isinstance(given, str | PathLike) and not is_standard(given)]
     for path in paths:
         check_writable(path, force=force)
         if path.resolve() in read:
             raise ValueError(f"{path} is what the command reads: write to another file.")
     if len({path.resolve() for path in paths}) < len(paths):
         raise ValueError(f"{paths[0]} cannot be both the results and the model: name another file with model_out.")
+    if outputs and outputs[0] is not None:
+        _check_ending(outputs[0], endings, (SPOTS,) if any(map(is_tissue, inputs)) else ())
     return paths
+
+
+def _check_ending(out: Path, endings: Sequence[str] | None, others: tuple[str, ...]) -> None:
+    if endings is None:
+        check_table_name(out, others)
+    elif out.suffix.lower() not in endings:
+        raise ValueError(f"{out} ends in {out.suffix or 'nothing'}: choose a name that ends in {endings[0]}.")
+
+
+def is_tissue(given: Any) -> bool:
+    """Return whether a path or an object in memory is AnnData."""
+    if isinstance(given, str | PathLike):
+        return Path(given).suffix.lower() == SPOTS
+    return type(given).__module__.split(".")[0] == "anndata"
 
 
 def as_path(path: str | PathLike[str] | None) -> Path | None:
@@ -314,8 +335,10 @@ def as_path(path: str | PathLike[str] | None) -> Path | None:
 
 
 def model_path(out: Path | None, model_out: str | PathLike[str] | None) -> Path | None:
-    """Return where the model goes: beside the results, unless another file is named."""
-    return out.with_suffix(".gpssl") if model_out is None and out is not None else as_path(model_out)
+    """Return where the model goes: beside the results, unless another file is named; standard output has nothing beside it."""
+    if model_out is None and out is not None:
+        return None if is_standard(out) else beside(out, ".gpssl")
+    return as_path(model_out)
 
 
 def concatenate(parts: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from ..data._errors import FileError, beginning, no_such_column
 from ..data._frames import ColumnFacts
 from ..data._labels import UNLABELED_WORDS, Target
-from ..data._writing import replacing
+from ..data._outputs import replacing
 from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 from ..spatial._composition import spatial_blocks

@@ -1,0 +1,220 @@
+"""Write tables of separated values, in the dialect of the file that a person gave."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+import shutil
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
+
+from .._runtime import written_beside
+from .._runtime.threads import InOrder, n_blas_threads
+from ._outputs import Style, ending_of, is_standard
+from ._readings import canonical
+
+Write = Callable[[pd.DataFrame], None]
+
+LINES_AT_A_TIME = 2**14
+LEVEL = 6
+"""Of compression."""
+
+
+@contextmanager
+def csv_writer(path: Path, first: pd.DataFrame, style: Style) -> Iterator[Write]:
+    """Yield a function that writes parts of a table; the first has the names of the columns."""
+    separator = "\t" if ending_of(path)[0] == ".tsv" else style.separator or ","
+    with text_file(path, style.encoding) as file:
+        names = _quoted(pa.array([str(name) for name in first.columns]), separator)
+        file.write((separator.join(names.to_pylist()) + "\n").encode())
+        to_lines, n_threads = partial(_lines, separator=separator, decimal=style.decimal), n_blas_threads()
+        with InOrder(to_lines, n_threads) as lines:
+
+            def write(frame: pd.DataFrame) -> None:  # threads make lines of these rows, while the caller makes the next
+                table = arrow_table(frame)
+                for start in range(0, len(frame), LINES_AT_A_TIME):
+                    lines.add(table.slice(start, LINES_AT_A_TIME))
+                    for text in lines.results(max_waiting=2 * n_threads):
+                        file.write(text)
+
+            yield write
+            for text in lines.results(max_waiting=0):
+                file.write(text)
+
+
+def arrow_table(frame: pd.DataFrame) -> pa.Table:
+    """Return the columns of a data frame, without its index."""
+    return pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
+
+
+@contextmanager
+def text_file(path: Path, encoding: str = "utf-8") -> Iterator[Any]:
+    """Yield something that takes bytes of UTF-8: a file, compressed if its name says so, or standard output."""
+    if is_standard(path):
+        sys.stdout.flush()
+        file = getattr(sys.stdout, "buffer", None) or _TextOnly()
+        yield file
+        file.flush()
+    elif encoding == "utf-8":
+        with _opened(path, "wb") as plain:
+            yield plain
+    else:
+        with ExitStack() as stack:
+            yield _Recoded(path, encoding, stack)
+
+
+@contextmanager
+def _opened(path: Path, mode: Literal["rb", "wb", "ab"]) -> Iterator[BinaryIO]:
+    """Open a file of bytes, or the bytes within a compressed one; the same rows give the same compressed file."""
+    with open(path, mode) as file:
+        if not ending_of(path)[1]:
+            yield file  # type: ignore[misc]  # mypy cannot tell from the mode that the file has bytes
+            return
+        with gzip.GzipFile(filename="", mode=mode, compresslevel=LEVEL, fileobj=file, mtime=0) as packed:
+            yield packed  # type: ignore[misc]  # of the same methods
+
+
+class _Recoded:
+    """A file in another encoding than UTF-8, which takes bytes of UTF-8; where a letter is not in it, all of the file becomes UTF-8."""
+
+    def __init__(self, path: Path, encoding: str, stack: ExitStack) -> None:
+        self._path, self._encoding, self._stack = path, encoding, stack
+        self._file = stack.enter_context(_opened(path, "wb"))
+        self._encode: Callable[[str], bytes] | None = codecs.getincrementalencoder(encoding)().encode
+
+    def write(self, text: bytes | memoryview) -> None:
+        """Write bytes of UTF-8."""
+        if self._encode is not None:
+            try:
+                self._file.write(self._encode(str(text, "utf-8")))
+                return
+            except UnicodeEncodeError as error:
+                letter = error.object[error.start]
+            self._become_utf8(letter)
+        self._file.write(text)
+
+    def _become_utf8(self, letter: str) -> None:
+        warnings.warn(f"The results are written in UTF-8, as the encoding of the table lacks the letter {letter!r}.", stacklevel=2)
+        self._stack.close()
+        with written_beside(self._path) as again, _opened(self._path, "rb") as old, _opened(again, "wb") as new:
+            shutil.copyfileobj(codecs.getreader(self._encoding)(old), codecs.getwriter("utf-8")(new))
+        self._file = self._stack.enter_context(_opened(self._path, "ab"))
+        self._encode = None
+
+
+class _TextOnly:
+    """Standard output of a notebook, which takes text alone."""
+
+    def write(self, text: bytes | memoryview) -> None:
+        """Write bytes of UTF-8."""
+        sys.stdout.write(str(text, "utf-8"))
+
+    def flush(self) -> None:
+        """Show what was written."""
+        sys.stdout.flush()
+
+
+def _lines(table: pa.Table, separator: str, decimal: str) -> memoryview:
+    """Return all cells as text, joined by Arrow: the bytes of its array of lines are the lines of the file."""
+    cells = [_cells(column.combine_chunks(), separator, decimal) for column in table.columns]
+    if len(cells) == 1:  # an empty line would be no row
+        cells = [compute.if_else(compute.equal(cells[0], ""), '""', cells[0])]
+    last = compute.binary_join_element_wise(cells[-1], "", "\n")
+    lines = compute.binary_join_element_wise(*cells[:-1], last, separator) if len(cells) > 1 else last
+    offsets = np.frombuffer(lines.buffers()[1], dtype=np.int32)
+    return memoryview(lines.buffers()[2])[offsets[lines.offset] : offsets[lines.offset + len(lines)]]
+
+
+def _cells(column: Any, separator: str, decimal: str) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    if pa.types.is_floating(column.type):
+        is_nan = compute.is_nan(column)
+        if compute.any(is_nan).as_py():  # most columns have none, and need no copy
+            column = compute.if_else(is_nan, None, column)
+    if pa.types.is_duration(column.type):
+        column = canonical(column)
+    if pa.types.is_timestamp(column.type):
+        return _times(column).fill_null("")
+    has_signs = not (pa.types.is_boolean(column.type) or pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
+    text = as_text(column)
+    text = text.fill_null("") if text.null_count else text
+    if decimal != "." and (pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
+        text, has_signs = compute.replace_substring(text, ".", decimal), separator == decimal
+    return _quoted(text, separator) if has_signs else text
+
+
+def as_text(column: Any) -> pa.Array:
+    """Return cells of any type as text: lists and records as JSON, bytes as the text that they are, or with their codes."""
+    kind = column.type
+    if not pa.types.is_nested(kind) and "binary" not in str(kind):
+        return column.cast(pa.string())
+    return pa.array([None if cell is None else cell_as_text(cell) for cell in column.to_pylist()], pa.string())
+
+
+def cell_as_text(cell: Any) -> str:
+    """Return a list, a record or bytes as text.
+
+    >>> cell_as_text([1, {"a": None}]), cell_as_text("é".encode()), cell_as_text(bytes([0, 255]))[1:]
+    ('[1, {"a": null}]', 'é', 'x00ff')
+    """
+    if not isinstance(cell, bytes):
+        return json.dumps(as_json(cell), ensure_ascii=False)
+    try:
+        text = cell.decode()
+    except UnicodeDecodeError:
+        return f"\\x{cell.hex()}"
+    return text if text.isprintable() else f"\\x{cell.hex()}"
+
+
+def as_json(value: Any) -> Any:
+    """Return what JSON knows; None for what is not finite, seconds for spans of time, and dates as text."""
+    if isinstance(value, dict):
+        return {str(name): as_json(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(one) for one in value]
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if isinstance(value, bytes):
+        return cell_as_text(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _times(column: Any) -> pa.Array:
+    """Return times like 2024-12-31, with the time of the day and the zone where there are any."""
+    text = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.string())
+    if column.type.tz:
+        return compute.replace_substring_regex(text, r"\.0+(Z|[+-]\d+)$", r"\1")
+    return compute.replace_substring_regex(text, r"( 00:00:00)?\.0+$", "")
+
+
+def _quoted(text: pa.Array, separator: str) -> pa.Array:
+    """Return the cells with quotes around those that need them."""
+    start, end = np.frombuffer(text.buffers()[1], dtype=np.int32)[[text.offset, text.offset + len(text)]]
+    content = b"" if start == end else memoryview(text.buffers()[2])[start:end].tobytes()
+    if not any(sign in content for sign in (*(b'"', b"\r", b"\n", b"\t", b"\f", b" "), separator.encode())):
+        return text  # far quicker than to look at each cell
+    needs = compute.match_substring_regex(text, f'["\r\n{separator}]|^\\s|\\s$')
+    if not compute.any(needs).as_py():
+        return text
+    doubled = compute.replace_substring(text, '"', '""')
+    return compute.if_else(needs, compute.binary_join_element_wise('"', doubled, '"', ""), text)
