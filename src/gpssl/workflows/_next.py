@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ..active._representation import OwnRepresentation
 from ..active._suggest import Beliefs, Suggestion, suggest_among
 from ..data._labels import Target, TargetKind
-from ..data._writing import is_typed, write_table
+from ..data._outputs import is_typed
+from ..data._writing import write_table
 from ..downstream._marginal import Marginalized
 from ._choices import ChoiceError, Settings
 from ._embed import open_model
