@@ -97,13 +97,15 @@ def test_bad_rows_get_a_sentence(X: Array, message: str) -> None:
 def test_missing_cells_get_a_sentence_that_says_what_to_do() -> None:
     frame = pd.DataFrame({"a": [1.0, np.nan, 2.0, 4.0], "b": [1.0, 2.0, 3.0, 5.0]})
     with pytest.raises(ValueError, match=r"contains NaN.*IncompleteRBF.*for_table"):
-        GPSSL(2).fit(frame)
+        GPSSL(2).fit(frame.to_numpy())
+    with pytest.raises(ValueError, match=r"contains NaN.*IncompleteRBF.*for_table"):
+        GPSSL(2, kernel=NeighborRBF()).fit(frame)
 
 
-def test_dates_get_a_sentence() -> None:
+def test_dates_with_a_kernel_for_numbers_get_a_sentence() -> None:
     frame = pd.DataFrame({"when": pd.date_range("2026-01-01", periods=20), "value": np.arange(20.0)})
     with pytest.raises(TypeError, match="works on numbers: encode such columns"):
-        GPSSL(2).fit(frame)
+        GPSSL(2, kernel=NeighborRBF()).fit(frame)
 
 
 def test_text_with_a_kernel_for_numbers_gets_a_sentence() -> None:

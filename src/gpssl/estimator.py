@@ -23,7 +23,7 @@ from .core._checked_rows import (
     check_new_rows,
     check_rows,
     copy_columns,
-    kernel_or_default,
+    kernel_for,
     set_input_tags,
 )
 from .core._draws import FunctionDraws
@@ -59,8 +59,8 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     n_components
         J, the number of representation dimensions.
     kernel
-        Any kernel of `sklearn.gaussian_process.kernels` or `gpssl.kernels`, or one of your own that follows the same protocol. The
-        default is `NeighborRBF(neighborhood=10)`, which takes its lengthscales from the rows.
+        Any kernel of `sklearn.gaussian_process.kernels` or `gpssl.kernels`, or one of your own that follows the same protocol. None is
+        `NeighborRBF(neighborhood=10)`, or `for_table(X)` for a data frame with text, categories, dates or gaps.
     inducing
         Which rows carry the functions. By default as many as it takes to bring the residual variance below `residual_tolerance`, at most
         `max_inducing`; an integer for at most that many; "all" for every row that adds something, which is exact; or the rows themselves.
@@ -172,12 +172,13 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         self._check_parameters()
         with fitting(self, 3, X, y, sample_weight) as task, unchanged_on_failure(self):
-            rows = check_rows(self, X, kernel_or_default(self.kernel), reset=True, min_rows=2, sample_weight=sample_weight)
+            kernel = kernel_for(self.kernel, X)
+            rows = check_rows(self, X, kernel, reset=True, min_rows=2, sample_weight=sample_weight)
             kept = None if checkpoint is None else Checkpoint(checkpoint, rows)
             resumed_seed = kept.seed if kept and self.random_state is None else None
             self._seed = seed_from(self.random_state) if resumed_seed is None else resumed_seed
             with task.subtask("inducing points"):
-                self._build_features(rows)
+                self._build_features(rows, kernel)
             self.moments_ = self._sum_moments(rows, kept, task)
             self._forget_posterior()
             self._infer(task)
@@ -194,12 +195,12 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self._check_parameters()
         first = not hasattr(self, "moments_")
         with unchanged_on_failure(self):
-            kernel = kernel_or_default(self.kernel) if first else self.kernel_
+            kernel = kernel_for(self.kernel, X) if first else self.kernel_
             rows = check_rows(self, X, kernel, reset=first, sample_weight=sample_weight)
             if first:
-                self._check_first_rows(rows.n_rows)
+                self._check_first_rows(rows.n_rows, kernel)
                 self._seed = seed_from(self.random_state)
-                self._build_features(rows)
+                self._build_features(rows, kernel)
             moments = self._sum_moments(rows)
             self.moments_ = moments if first else self.moments_ + moments
             self._forget_posterior()
@@ -345,9 +346,8 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     # Steps of fitting
 
-    def _build_features(self, rows: Rows) -> None:
+    def _build_features(self, rows: Rows, kernel: Kernel) -> None:
         """Resolve the kernel, choose inducing points from the rows unless they are given, and build the features."""
-        kernel = kernel_or_default(self.kernel)
         if self._chooses_points:  # draw the largest sample first: the kernel's smaller ones are its beginning
             n_points, tolerance = inducing_limits(self.inducing, rows.n_rows, int(self.max_inducing), float(self.residual_tolerance))
             rows.sample(n_candidates(n_points), self._seed)
@@ -428,9 +428,9 @@ class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         inference_method(self.inference)
         check_kernel(self.kernel)
 
-    def _check_first_rows(self, n_rows: int | None) -> None:
+    def _check_first_rows(self, n_rows: int | None, kernel: Kernel) -> None:
         """Raise ValueError where kernel or inducing points are chosen from these rows, and these are too few for that."""
-        if self._chooses_points or depends_on_rows(kernel_or_default(self.kernel)):
+        if self._chooses_points or depends_on_rows(kernel):
             check_enough_first_rows(n_rows, self.n_components)
 
     def __sklearn_tags__(self) -> Tags:

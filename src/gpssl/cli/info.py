@@ -40,6 +40,8 @@ def info(model: _options.Model, as_json: _options.Json = False) -> None:
 
 def _range(column: ColumnFacts) -> str:
     """Return the levels of a category, or the least and the largest value."""
+    if column.kind == "text":
+        return "free text"
     if column.kind == "category":
         if column.levels is None:
             return "many"

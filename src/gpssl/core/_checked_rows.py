@@ -17,7 +17,7 @@ from .._validation import check_weights
 from ..data._arrays import as_object_rows
 from ..data._frames import header_of
 from ..data._rows import Rows, SliceableRows, is_lazy, is_path, open_rows
-from ..kernels._protocol import check_of_cells, preparing_kernel, takes_missing_cells, takes_tables, takes_vectors
+from ..kernels._protocol import check_of_cells, preparing_kernel, takes_missing_cells, takes_tables, takes_vectors, text_columns_of
 from ..kernels.vectors import NeighborRBF
 
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "card_")
@@ -40,6 +40,24 @@ def check_kernel(kernel: Any) -> Kernel:
     return checked
 
 
+def kernel_for(kernel: Kernel | None, X: Any) -> Kernel:
+    """Return the kernel; for None the default one, or one for tables where X is a data frame with other cells than numbers."""
+    if kernel is not None or not hasattr(X, "columns") or is_lazy(X) or _holds_numbers(X):
+        return kernel_or_default(kernel)
+    from ..kernels.tables import for_table
+
+    return for_table(X)
+
+
+def _holds_numbers(frame: Any) -> bool:
+    """Return whether all cells of a data frame are numbers."""
+    kinds = [str(dtype).lower() for dtype in (frame.dtypes if hasattr(frame, "dtypes") else [])]
+    if not all(kind.startswith(("float", "int", "uint", "bool")) for kind in kinds):
+        return False
+    missing = frame.isna().to_numpy() if hasattr(frame, "isna") else np.array(frame.null_count().row(0))
+    return not bool(missing.any())
+
+
 def set_input_tags(tags: InputTags, kernel: Any) -> None:
     """Set the input tags from the kernel. `fit` reports an invalid kernel."""
     tags.two_d_array = takes_vectors(kernel_or_default(kernel))
@@ -58,7 +76,7 @@ def check_rows(estimator: Any, X: Any, kernel: Kernel, *, sample_weight: Any = N
     if not reset and sample_weight is None and isinstance(X, SliceableRows) and X.checked:
         return X
     if takes_tables(kernel) and (isinstance(X, Rows) or is_path(X)):
-        X = open_rows(X).for_tables()
+        X = open_rows(X).for_tables(text_columns_of(kernel))
     if _comes_in_parts(X) and _reads_parts_of(kernel, X):
         return _check_lazy_rows(estimator, X, sample_weight, reset=reset, min_rows=min_rows)
     checked = check_rows_in_memory(estimator, X, kernel, reset=reset, min_rows=min_rows, sparse=True)

@@ -106,7 +106,21 @@ def hash_rows(X: NDArray[Any], seed: int) -> NDArray[np.uint64]:
         hashes = [_hash_vectors(X[block], coefficients) for block in row_blocks(len(X))]
         return np.concatenate(hashes) if hashes else np.empty(0, np.uint64)
     key = seed.to_bytes(8, "little")
+    if X.dtype == object and X.ndim == 2 and all(type(cell) in (float, str) for cell in X.ravel().tolist()):
+        return _hash_cells(X, seed, key)
     return np.array([_hash_object(row, key) for row in X], dtype=np.uint64)
+
+
+def _hash_cells(X: NDArray[Any], seed: int, key: bytes) -> NDArray[np.uint64]:
+    """Hash rows of numbers and texts: the numbers as those of vectors, the texts one by one."""
+    are_texts = np.array([[type(cell) is str for cell in row] for row in X.tolist()], dtype=bool).reshape(X.shape)
+    coefficients = np.random.default_rng([seed, 2]).integers(2**63, size=X.shape[1] + 1, dtype=np.uint64)
+    hashes = _hash_vectors(np.where(are_texts, 0.0, X).astype(np.float64), coefficients)
+    for row, column in zip(*np.nonzero(are_texts), strict=True):
+        digest = hashlib.blake2b(X[row, column].encode("utf-8", "surrogatepass"), digest_size=8, key=key)
+        mixed = (int.from_bytes(digest.digest(), "little") * int(coefficients[column] | np.uint64(1))) % 2**64
+        hashes[row] += np.uint64(mixed)  # wraps around, as the sum of a vector's does
+    return mixed_bits(hashes)
 
 
 def _hash_vectors(block: NDArray[Any], coefficients: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,15 +20,26 @@ from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._errors import FileError, listed
 from ._frames import MISSING_WORDS, MOST_CATEGORIES, ColumnFacts, ColumnKind, encode_cell
+from ._free_text import FEWEST_TEXTS, are_sentences, as_texts, sample_of_texts
 from ._profile import NO_FINDINGS, SKETCH_SIZE, Findings, is_ambiguous_date, kind_of, settle_readings
 from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, canonical, cells_of, plain, read_cells, values_of, with_points
 from ._source import SourcePart, Storage, TableSource
 
-DTYPES: dict[ColumnKind, str] = {"number": "float64", "boolean": "float64", "date": "datetime64[us]", "category": "object"}
+DTYPES: dict[ColumnKind, str] = {
+    "number": "float64",
+    "boolean": "float64",
+    "date": "datetime64[us]",
+    "category": "object",
+    "text": "object",
+}
+OF_TEXT: tuple[ColumnKind, ...] = ("category", "text")
+"""Kinds of columns whose cells are text."""
 ID_NAME = re.compile(r"(?i:unnamed: ?\d+|index|idx|row|row ?names?|(.*[ _.-])?(id|uuid|guid))|.*[a-z](ID|Id)")
 FEWEST_CONSECUTIVE = 8
 """The fewest consecutive numbers that are no accident."""
 NEARLY = 0.95
+LONGEST_WORD = 5
+"""Letters beyond which a text without blanks may be a sentence, in languages that have none."""
 LARGEST_WHOLE = 2**53
 """Up to this size each whole number has a double of its own."""
 
@@ -49,7 +60,7 @@ class Column:
     def facts(self) -> ColumnFacts:
         """What the card of a model says about this column."""
         found = self.findings
-        has_range = self.kind != "category" and found.n_values > 0
+        has_range = self.kind not in OF_TEXT and found.n_values > 0
         return ColumnFacts(
             name=self.name,
             kind=self.kind,
@@ -62,7 +73,7 @@ class Column:
 
     def values(self, part: SourcePart) -> NDArray[Any]:
         """Return cells as a data frame has them."""
-        if self.kind == "category":
+        if self.kind in OF_TEXT:
             cells = cells_of(self.text(part.cells.column(self.name)))
             return np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])[cells.places]
         return _as_dates(self.encoded(part)) if self.kind == "date" else self.encoded(part)
@@ -72,7 +83,7 @@ class Column:
         if self.name in part.values:
             return part.values[self.name]
         column = part.cells.column(self.name)
-        if self.kind != "category":
+        if self.kind not in OF_TEXT:
             return values_of(column, self.reading)
         cells = cells_of(self.text(column))
         return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
@@ -130,12 +141,30 @@ def column_of(
 def settle_columns(source: TableSource, kinds: Mapping[str, ColumnKind | None], progress: Progress | None = None) -> dict[str, Column]:
     """Find out what columns hold, from all their cells. `kinds` names them, with the kind that is wanted, or None."""
     readings, findings = settle_readings(source, kinds, progress)
-    return {name: column_of(source, name, kinds[name], reading, findings.get(name, NO_FINDINGS)) for name, reading in readings.items()}
+    columns = {name: column_of(source, name, kinds[name], reading, findings.get(name, NO_FINDINGS)) for name, reading in readings.items()}
+    open_to_choice = [column for column in columns.values() if column.kind == "category" and kinds[column.name] is None]
+    return columns | {column.name: replace(column, kind="text") for column in _with_sentences(source, open_to_choice)}
+
+
+def _with_sentences(source: TableSource, columns: Iterable[Column]) -> Iterator[Column]:
+    """Yield the columns that hold free text, and not categories or IDs."""
+    for column in columns:
+        found = column.findings
+        if column.storage == "text" and found.n_distinct >= FEWEST_TEXTS and not _has_short_levels(found):
+            parts = (cells_of(column.text(part.cells.column(0))) for part in source.parts([column.name]))
+            sample = sample_of_texts(part.distinct.filter(pa.array(part.counts > 0)).to_pylist() for part in parts)
+            if are_sentences(sample, found.n_distinct, found.n_values):
+                yield column
+
+
+def _has_short_levels(found: Findings) -> bool:
+    """Return whether no text of a column is long enough for a sentence, where all are known without another look at the file."""
+    return found.levels is not None and not any(len(level.split()) > 1 or len(level) > LONGEST_WORD for level in found.levels)
 
 
 def keep_codes(source: TableSource, columns: Iterable[Column]) -> None:
     """Let the source keep the codes of categories, which are found by hashing each of them."""
-    codes = [column for column in columns if column.kind == "category"]
+    codes = [column for column in columns if column.kind in OF_TEXT]
     if codes:
         names = [column.name for column in codes]
         source.keep_values(names, ({column.name: column.encoded(part) for column in codes} for part in source.parts(names)))
@@ -160,7 +189,7 @@ def why_not(column: Column) -> str | None:
         return "it is empty"
     if found.n_distinct < 2 and column.has_too_many_digits:
         return "its numbers have the same first 15 digits, and more cannot be told apart"
-    tells_gaps = column.kind == "category" and found.n_values < found.n_rows
+    tells_gaps = column.kind in OF_TEXT and found.n_values < found.n_rows
     if found.n_distinct < 2 and not tells_gaps:
         return "all its cells are alike"
     if column.kind == "number" and found.n_like_codes:
@@ -194,6 +223,8 @@ def notes_on_reading(columns: list[Column]) -> list[str]:
     for reading, what in (told | {reading: f"Dates read as {reading}" for reading in DATES[1:]}).items():
         found = [column.name for column in columns if column.reading == reading]
         notes += [f"{what}: {listed(found)}."] if found else []
+    texts = [column.name for column in columns if column.kind == "text"]
+    notes += [f"Free text, compared by its words: {listed(texts)}."] if texts else []
     infinite = [column for column in columns if column.kind == "number" and column.findings.n_infinite]
     if infinite:
         n_cells = sum(column.findings.n_infinite for column in infinite)
@@ -219,7 +250,7 @@ def _notes_on_odd_cells(columns: list[Column]) -> list[str]:
 def n_odd_cells(column: Column) -> int:
     """Return the number of cells that are there, but cannot be read as the column is."""
     found = column.findings
-    if column.kind == "category" or column.reading == "typed":
+    if column.kind in OF_TEXT or column.reading == "typed":
         return 0
     unread = found.n_rows - found.n_missing - found.n_values
     understood = found.shapes[SHAPE["infinite"]] + (found.shapes[SHAPE["dash"]] if column.reading in NUMBERS else 0)
@@ -284,9 +315,9 @@ class TablePart:
         """Return the columns to learn from: numbers and booleans as float64, dates as datetime64, categories as text. [n, D used]"""
         return pd.DataFrame({column.name: column.values(self.source) for column in self.used}, index=self._index)
 
-    def encoded(self) -> NDArray[np.float64]:
-        """Return the columns to learn from as numbers with NaN for gaps, as `encode_table` has them. [n, D used]"""
-        return _beside_each_other(self.source, self.used)
+    def encoded(self) -> NDArray[Any]:
+        """Return the columns to learn from as numbers with NaN for gaps, as `encode_table` has them; free text stays text. [n, D used]"""
+        return _beside_each_other(self.source, self.used, texts=[place for place, one in enumerate(self.used) if one.kind == "text"])
 
     def cells(self, *, typed: bool) -> pd.DataFrame:
         """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""
@@ -294,16 +325,23 @@ class TablePart:
         return pd.DataFrame({name: pd.Series(cells).set_axis(self._index) for name, cells in values.items()})
 
 
-def encoded_arrays(source: TableSource, columns: Sequence[Column], dtype: type[np.floating[Any]] = np.float64) -> Iterator[NDArray[Any]]:
-    """Yield the columns of each part of a file beside each other, as numbers with NaN for gaps; threads encode them. [n, D]"""
-    encode = partial(_beside_each_other, columns=columns, dtype=dtype)
+def encoded_arrays(
+    source: TableSource, columns: Sequence[Column], dtype: type[np.floating[Any]] = np.float64, texts: Collection[int] = ()
+) -> Iterator[NDArray[Any]]:
+    """Yield the columns of each part of a file beside each other, as numbers with NaN for gaps; threads encode them. [n, D]
+
+    The columns in `texts` stay text, in an array of objects.
+    """
+    encode = partial(_beside_each_other, columns=columns, dtype=dtype, texts=texts)
     return map_in_order(encode, source.parts([column.name for column in columns]), n_threads=n_blas_threads())
 
 
-def _beside_each_other(part: SourcePart, columns: Sequence[Column], dtype: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
-    out = np.empty((part.cells.num_rows, len(columns)), dtype=dtype)
+def _beside_each_other(
+    part: SourcePart, columns: Sequence[Column], dtype: type[np.floating[Any]] = np.float64, texts: Collection[int] = ()
+) -> NDArray[Any]:
+    out = np.empty((part.cells.num_rows, len(columns)), dtype=object if texts else dtype)
     for place, column in enumerate(columns):
-        out[:, place] = column.encoded(part)
+        out[:, place] = as_texts(column.values(part)) if place in texts else column.encoded(part)
     return out
 
 

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 Array = NDArray[np.float64]
-ColumnKind = Literal["number", "boolean", "date", "category"]
+ColumnKind = Literal["number", "boolean", "date", "category", "text"]
+"""Text is free text, whose words say what a row is like: sentences, not categories."""
 
 MISSING_WORDS = ("", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A", "<NA>", "NaT")
 """Text that stands for a missing cell."""
@@ -170,6 +171,8 @@ class ColumnFacts:
     def of(cls, name: Any, column: Any) -> ColumnFacts:
         """Return the facts of a column of a data frame or an array."""
         kind, dtype = _kind_of_column(column), str(getattr(column, "dtype", "object"))
+        if kind == "text":
+            return cls(str(name), kind, dtype, _n_missing(column), None, None, None)
         if kind == "category":
             counts = _counts_of_levels(column)
             levels = tuple(sorted(counts)) if len(counts) <= MOST_LEVELS else None
@@ -191,7 +194,10 @@ class ColumnFacts:
 
     def departures(self, column: Any) -> str | None:
         """Return a sentence on the cells of other rows that the training rows had nothing like; None where there are none."""
-        found = self._unknown_levels(column) if self.kind == "category" else self._beyond(encode_column(column))
+        if self.kind == "text":  # all texts are new: only a gap may be unlike training
+            found = self._gaps(_n_missing(column))
+        else:
+            found = self._unknown_levels(column) if self.kind == "category" else self._beyond(encode_column(column))
         return f"{self.name!r}: of {len(column):,} rows, {'; '.join(found)}." if found else None
 
     def _beyond(self, values: Array) -> list[str]:
@@ -247,7 +253,15 @@ def _kind_of_column(column: Any) -> ColumnKind:
     types = set(map(type, _known_cells(values)))
     kinds: dict[ColumnKind, Any] = {"boolean": bool | np.bool_, "number": Real, "date": date}
     fitting = [kind for kind, of_kind in kinds.items() if types and all(issubclass(one, of_kind) for one in types)]
-    return fitting[0] if fitting else "category"
+    if fitting:
+        return fitting[0]
+    from ._free_text import holds_sentences  # which encodes the other cells with this file
+
+    return "text" if holds_sentences(column) else "category"
+
+
+def _n_missing(column: Any) -> int:
+    return len(column) - len(_known_cells(_as_array(column)))
 
 
 def _counts_of_levels(column: Any) -> Counter[str]:

@@ -281,7 +281,7 @@ def _decide_all(source: TableSource, shapes: Mapping[str, Shapes], kinds: Mappin
 
 def _without_looking(source: TableSource, name: str, kind: ColumnKind | None) -> Reading | None:
     """Return the reading of a column that is no text, or is to be text; None where the cells decide."""
-    if source.storage[name] == "category" or kind == "category":
+    if source.storage[name] == "category" or kind in ("category", "text"):
         return "text"
     return "typed" if source.storage[name] != "text" else None
 
@@ -293,7 +293,7 @@ def _decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas:
     date = max(DATES, key=lambda reading: n_dates[reading])
     if kind is not None:
         dates: Reading = date if n_dates[date] else "month/day/year"
-        return {"number": number, "boolean": "boolean", "date": dates, "category": "text"}[kind]
+        return {"number": number, "boolean": "boolean", "date": dates, "category": "text", "text": "text"}[kind]
     n_known = _n_of_known(shapes)
     if n_known == 0:
         return number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import copy
 from functools import partial
 from itertools import islice
@@ -138,8 +138,13 @@ class Rows:
         other.sample_weight, other._sample = sample_weight, None
         return other
 
-    def for_tables(self) -> Rows:
-        """Return the same rows for a kernel that takes tables, with categories and missing cells."""
+    @property
+    def text_names(self) -> list[str]:
+        """Names of the columns that hold free text, where that is known."""
+        return []
+
+    def for_tables(self, texts: Sequence[Hashable] = ()) -> Rows:  # noqa: ARG002  (for sources that have texts)
+        """Return the same rows for a kernel that takes tables, with categories and missing cells; these columns stay text."""
         return self
 
     def only(self, places: list[int]) -> Rows:

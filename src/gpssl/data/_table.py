@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -17,6 +18,7 @@ from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits
 from ._columns import (
+    OF_TEXT,
     Column,
     MissingLabels,
     TablePart,
@@ -38,7 +40,7 @@ from ._table_files import EncodedRows
 
 MEMORY_BYTES = 256 * 2**20
 """The most bytes of a table that is held in memory as a whole."""
-CELL_BYTES: dict[ColumnKind, int] = {"number": 8, "boolean": 8, "date": 8, "category": 64}
+CELL_BYTES: dict[ColumnKind, int] = {"number": 8, "boolean": 8, "date": 8, "category": 64, "text": 128}
 MOST_CLASSES = 20
 CLASS_SHARE = 0.05
 """Whole numbers are classes while there are at most so many different ones, or such a share of the rows."""
@@ -81,7 +83,7 @@ def open_table(
     table = FileTable(source, title or source.path, keep=keep, ignore=[*named, *matched], target=target, wanted=columns)
     if target is not None:
         table.target_kind = target_kind or table.likely_target_kind
-        if table.target_kind == "number" and table.column(target).kind == "category":
+        if table.target_kind == "number" and table.column(target).kind in OF_TEXT:
             raise FileError(f"The target {target!r} of {title or path} holds text, not numbers: predict it as a class, or mend its cells.")
         table.notes += table._missing_labels.notes
     return table
@@ -150,6 +152,8 @@ class FileTable:
         """Find out what the columns hold, from all their cells."""
         report = Progress("reading", None, enabled=False)
         self._columns = settle_columns(self._source, kinds, report)
+        if self.target_name is not None and self._columns[self.target_name].kind == "text":  # long names of classes
+            self._columns[self.target_name] = replace(self._columns[self.target_name], kind="category")
         report.finish()
         self.n_rows = max((column.findings.n_rows for column in self._columns.values()), default=0)
         if self.n_rows == 0:
@@ -197,6 +201,11 @@ class FileTable:
     def facts(self) -> list[ColumnFacts]:
         """What is known of the columns to learn from."""
         return [column.facts for column in self._columns_named(self.used)]
+
+    @property
+    def texts_used(self) -> list[str]:
+        """The columns to learn from that hold free text."""
+        return [column.name for column in self._columns_named(self.used) if column.kind == "text"]
 
     @property
     def fits_in_memory(self) -> bool:

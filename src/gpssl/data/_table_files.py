@@ -7,19 +7,20 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from ._arrays import row_blocks
-from ._columns import Column, check_kinds, column_of, encoded_arrays, header_of_columns, keep_codes, settle_columns
+from ._columns import OF_TEXT, Column, check_kinds, column_of, encoded_arrays, header_of_columns, keep_codes, settle_columns
 from ._errors import FileError, no_such_column
 from ._formats import TypedFile, open_source
 from ._frames import ColumnKind
+from ._free_text import places_of
 from ._rows import Array, Part, Rows, check_part, is_file_name, rows_of_a_part
 from ._source import TableSource
 
@@ -36,6 +37,8 @@ class _RowsOfFiles(Rows):
     """The rows of opened files, whose columns have the same names and kinds."""
 
     _dtype: type[np.floating[Any]] = np.float64
+    _texts: tuple[int, ...] = ()
+    """Columns whose cells stay text."""
 
     def __init__(self, opened: list[_OpenedFile], sample_weight: Array | None = None) -> None:
         super().__init__(sample_weight)
@@ -51,12 +54,27 @@ class _RowsOfFiles(Rows):
         readings = [f"{column.name} {column.kind} {column.reading}" for file in self._opened for column in file.columns]
         return "\n".join([*(file.source.identity for file in self._opened), *readings])
 
+    @property
+    def text_names(self) -> list[str]:
+        """Names of the columns that hold free text."""
+        return [column.name for column in self._opened[0].columns if column.kind == "text"]
+
+    def for_tables(self, texts: Sequence[Hashable] = ()) -> Self:
+        """Return the same rows with codes for categories and NaN for missing cells, which are not refused; these columns stay text."""
+        places = tuple(sorted(places_of(texts, self.names, self.n_columns)))
+        if self.are_encoded and places == self._texts:
+            return self
+        other = copy(self)
+        other.are_encoded, other._sample, other._dtype, other._texts = True, None, np.float64, places
+        other.header = header_of_columns(self._opened[0].columns)
+        return other
+
     def parts(self) -> Iterator[Part]:
         """Iterate over parts of each file, cut to a size that suits the memory."""
         size, first = rows_of_a_part(self.n_columns), 0
         for source, columns, n_rows in self._opened:
             n_seen = 0
-            for array in encoded_arrays(source, columns, self._dtype):
+            for array in encoded_arrays(source, columns, self._dtype, self._texts):
                 n_seen += len(array)
                 if n_seen > n_rows:
                     continue  # the rest is only counted, for the error
@@ -82,6 +100,7 @@ class EncodedRows(_RowsOfFiles):
         source, columns, n_rows = self._opened[0]
         other = EncodedRows(source, [columns[place] for place in places], n_rows)
         other.sample_weight = self.sample_weight
+        other._texts = tuple(new for new, place in enumerate(places) if place in self._texts)
         return other
 
 
@@ -124,20 +143,13 @@ class TableFiles(_RowsOfFiles):
             if source.left_out:
                 warnings.warn(source.left_out, UserWarning, stacklevel=3)
 
-    def for_tables(self) -> TableFiles:
-        """Return the same rows with codes for categories and NaN for missing cells, which are not refused."""
-        other = copy(self)
-        other.are_encoded, other._sample, other._dtype = True, None, np.float64
-        other.header = header_of_columns(self._opened[0].columns)
-        return other
-
     def parts(self) -> Iterator[Part]:
         """Iterate over the rows. Raise ValueError for a column of text or dates, which kernels for vectors cannot compare."""
         for file in [] if self.are_encoded else self._opened:
             for column in file.columns:
-                if column.kind in ("category", "date"):
+                if column.kind in (*OF_TEXT, "date"):
                     raise ValueError(
-                        f"Column {column.name!r} of {file.source.path} holds {'text' if column.kind == 'category' else 'dates'}, not "
+                        f"Column {column.name!r} of {file.source.path} holds {'text' if column.kind in OF_TEXT else 'dates'}, not "
                         "numbers: pass kernel=gpssl.kernels.for_table(gpssl.data.open_table(path).sample()), or name the columns to use: "
                         "gpssl.data.TableFiles(path, columns=[...])."
                     )

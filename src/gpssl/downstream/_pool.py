@@ -20,7 +20,7 @@ from .._runtime import POOL_INDUCING, POOL_TOLERANCE
 from .._runtime.progress import Progress
 from .._runtime.threads import one_blas_thread
 from .._validation import check_number, seed_from, unchanged_on_failure
-from ..core._checked_rows import check_kernel, check_rows, check_rows_in_memory, warn_outside_training
+from ..core._checked_rows import check_kernel, check_rows, check_rows_in_memory, kernel_for, warn_outside_training
 from ..core._features import describe_kernel
 from ..core._moments import Moments, Spectrum, moments_for_all, moments_of_rows
 from ..core._posterior import Posterior
@@ -96,16 +96,20 @@ class RepresentationPool(BaseEstimator):
         self.verbose = verbose
 
     @classmethod
-    def for_rows(cls, X: Any, *, n_rows: int | None = None, random_state: Any = None) -> RepresentationPool:
+    def for_rows(
+        cls, X: Any, *, n_rows: int | None = None, texts: Sequence[str] | None = None, random_state: Any = None
+    ) -> RepresentationPool:
         """Return the default pool for such rows: a table, an array, texts, sequences or graphs.
 
-        `n_rows` is their number, where it is known and X does not tell it: without it, nothing is learned.
+        `n_rows` is their number, where it is known and X does not tell it: without it, nothing is learned. `texts` names the columns of a
+        table that hold free text, where its cells shall not decide.
 
         For tables: the columns and their normal scores; squared exponential and Laplace kernels at several lengthscales; diffusion between
         neighbors; each kernel as it is, and as the posterior kernel of `GPSSL` with 5 dimensions at the temperature 1/N and with 15 at
-        10/N. docs/results.md says what else was tried.
+        10/N. docs/results.md says what else was tried. Free text in a table is compared by its words, alone and together with the other
+        columns.
         """
-        return cls(default_members(X, n_rows), random_state=random_state)
+        return cls(default_members(X, n_rows, texts), random_state=random_state)
 
     @classmethod
     def around(cls, ssl: GPSSL, *, random_state: Any = None) -> RepresentationPool:
@@ -181,10 +185,10 @@ class RepresentationPool(BaseEstimator):
 
         def start() -> _Started:
             base._check_parameters()
-            kernel = check_kernel(base.kernel)
+            kernel = kernel_for(base.kernel, X)
             rows = self._rows_for(kernel, X, sample_weight)
             base._seed = seed_from(base.random_state)
-            base._build_features(rows)
+            base._build_features(rows, kernel)
             return _Started(members, base, rows)
 
         return self._attempt(members, start)

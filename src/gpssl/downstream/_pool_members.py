@@ -11,7 +11,8 @@ from scipy.sparse import issparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._runtime import POOL_INDUCING, POOL_TOLERANCE
+from .._runtime import MOST_TEXTS, POOL_INDUCING, POOL_TOLERANCE
+from ..data._free_text import text_columns
 from ..data._rows import Rows, is_lazy, is_path
 from ..estimator import GPSSL
 from ..inference import Variational
@@ -29,6 +30,8 @@ FEWEST_ROWS = 3
 NAME_OF_OWN = "similar rows by the model's kernel"
 GRAPH_ROWS = 2000
 """Rows that make the graph of neighbors in a pool."""
+MOST_TEXT_COLUMNS = 3
+"""Columns of free text that are members of their own."""
 LOOKED_AT = 100
 """Rows that tell what kind of rows they are."""
 MOST_WORDS = 1
@@ -50,14 +53,15 @@ class Member(NamedTuple):
     """How likely it is before labels are seen, relative to the others."""
 
 
-def default_members(X: Any, n_rows: float | None = None) -> list[Member]:
+def default_members(X: Any, n_rows: float | None = None, texts: Sequence[str] | None = None) -> list[Member]:
     """Return the default members for rows of this kind: each kernel as it is, and what is learned with it.
 
-    `n_rows` is the number of rows, or the sum of their weights, where X does not tell it.
+    `n_rows` is the number of rows, or the sum of their weights, where X does not tell it; `texts` are the columns of a table that hold free
+    text, where its cells shall not decide.
     """
     n_rows = _count(X) if n_rows is None else n_rows
     members = []
-    for name, kernel, learns in _kernels_for(X):
+    for name, kernel, learns in _kernels_for(X, _texts_in(X) if texts is None else list(texts)):
         members.append(Member(name, kernel, "kernel"))
         members += _learned(name, kernel, n_rows) if learns and n_rows is not None else []
     return members
@@ -107,7 +111,14 @@ def _count(X: Any) -> int | None:
     return len(X) if hasattr(X, "__len__") else None
 
 
-def _kernels_for(X: Any) -> Iterator[tuple[str, Kernel, bool]]:
+def _texts_in(X: Any) -> list[Any]:
+    """Return the columns of a table that hold free text."""
+    if isinstance(X, Rows):
+        return X.text_names
+    return text_columns(X) if hasattr(X, "columns") and not is_lazy(X) else []
+
+
+def _kernels_for(X: Any, texts: list[Any]) -> Iterator[tuple[str, Kernel, bool]]:
     """Yield names in plain words, kernels, and whether something is learned with them."""
     some = _some_objects(X)
     if some and all(isinstance(row, str) for row in some):
@@ -119,8 +130,16 @@ def _kernels_for(X: Any) -> Iterator[tuple[str, Kernel, bool]]:
         for neighborhood in (5, 10, 20):
             yield f"similar rows, nearest 1 in {neighborhood}", NeighborRBF(neighborhood, reduce="median"), True
     else:
-        yield from _for_tables()
-        yield from _for_gaps(X)
+        others = [name for name in _names_of_columns(X) if name not in texts] if texts else []
+        if not texts or others:
+            yield from _for_tables()
+            yield from _for_gaps(X[others] if others and not isinstance(X, Rows) else X)
+        if texts:
+            yield from _for_texts(texts, others)
+
+
+def _names_of_columns(X: Any) -> list[Any]:
+    return list(X.names or []) if isinstance(X, Rows) else list(X.columns)
 
 
 def _comes_in_parts(X: Any) -> bool:
@@ -153,6 +172,30 @@ def _for_gaps(X: Any) -> Iterator[tuple[str, Kernel, bool]]:
         from ..kernels.incomplete import IncompleteRBF
 
         yield from _with_neighbors("similar rows, gaps guessed from other cells", IncompleteRBF())
+
+
+def _for_texts(texts: list[Any], others: list[Any]) -> Iterator[tuple[str, Kernel, bool]]:
+    """Yield kernels for the columns of a table that hold free text: each alone, all together, and together with the other columns."""
+    from ..kernels.documents import TfidfKernel
+    from ..kernels.tables import ColumnKernel
+
+    words = TfidfKernel(max_rows=MOST_TEXTS)
+    groups = [(f"text {name!r}", words, [name]) for name in texts]
+    if len(texts) == 1:
+        yield from _with_neighbors("texts with the same words", ColumnKernel(groups))
+    else:
+        yield from _with_neighbors("texts with the same words in any column", ColumnKernel(groups, combine="sum"))
+        for group, name in zip(groups[:MOST_TEXT_COLUMNS], texts, strict=False):
+            yield f"texts with the same words in {name!r}", ColumnKernel([group]), True
+    if others:
+        halves = [0.5, *[0.5 / len(texts)] * len(texts)]
+        linear = ColumnKernel([("other columns", StandardizedKernel("linear"), others), *groups], combine="sum", weights=halves)
+        similar = ColumnKernel([("other columns", StandardizedKernel(scores=True), others), *groups], combine="sum", weights=halves)
+        yield "columns and words", linear, False
+        yield from _with_neighbors("similar rows or the same words", similar)
+        if len(texts) == 1:
+            both = ColumnKernel([("other columns", StandardizedKernel(scores=True), others), *groups], weights=[0.5, 0.5])
+            yield "similar rows with the same words", both, True
 
 
 def _for_words() -> Iterator[tuple[str, Kernel, bool]]:

@@ -10,7 +10,7 @@ terms of sums, products and powers, and do something sensible where there are no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from inspect import signature
 from typing import Any, Protocol, runtime_checkable
 
@@ -87,8 +87,13 @@ class TakesMissingCells:
 class TakesTables(TakesMissingCells):
     """Base of kernels for tables: numbers, text, categories, dates and missing cells, encoded as `gpssl.data` does it."""
 
-    def prepare(self, X: Any) -> Array:
-        """Encode every cell of a data frame or array as a number. [n, D]"""
+    @property
+    def text_columns(self) -> tuple[Hashable, ...]:
+        """The columns whose cells stay text: names, or positions once the kernel is resolved."""
+        return ()
+
+    def prepare(self, X: Any) -> NDArray[Any]:
+        """Encode every cell of a data frame or array as a number; as objects where some columns stay text. [n, D]"""
         return encode_table(X)
 
 
@@ -188,7 +193,7 @@ def preparing_kernel(kernel: Kernel) -> PreparingKernel | None:
     preparing = [leaf for leaf in leaves(kernel) if isinstance(leaf, PreparingKernel)]
     if not preparing:
         return None
-    names = {TakesTables.prepare if isinstance(leaf, TakesTables) else type(leaf).prepare: type(leaf).__name__ for leaf in preparing}
+    names = {_form_of_rows(leaf): type(leaf).__name__ for leaf in preparing}
     if len(names) > 1:
         raise ValueError(
             f"{' and '.join(sorted(names.values()))} are for different kinds of rows and cannot be combined with + or *. For a table with "
@@ -197,12 +202,25 @@ def preparing_kernel(kernel: Kernel) -> PreparingKernel | None:
     return preparing[0]
 
 
+def _form_of_rows(preparing: PreparingKernel) -> str:
+    """Return a name that kernels share if they prepare rows in the same way."""
+    if isinstance(preparing, TakesTables):
+        return f"tables with text in {preparing.text_columns}" if preparing.text_columns else "tables"
+    return type(preparing).prepare.__qualname__
+
+
+def text_columns_of(kernel: Kernel) -> tuple[Hashable, ...]:
+    """Return the columns of a table whose cells must stay text for this kernel."""
+    preparing = preparing_kernel(kernel)
+    return preparing.text_columns if isinstance(preparing, TakesTables) else ()
+
+
 def kind_of_rows(kernel: Kernel) -> str:
     """Return a name that kernels share if they take rows in the same form."""
     preparing = preparing_kernel(kernel)
     if preparing is None:
         return "vectors" if kernel.requires_vector_input else "objects"
-    return "tables" if isinstance(preparing, TakesTables) else type(preparing).prepare.__qualname__
+    return _form_of_rows(preparing)
 
 
 def takes_vectors(kernel: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import joblib
@@ -17,7 +17,7 @@ from sklearn.preprocessing import normalize
 
 from .._validation import check_number
 from ..data._rows import Part, Rows
-from ._protocol import Array, BlockKernel, not_resolved, training_rows
+from ._protocol import Array, BlockKernel, full_repr, not_resolved, training_rows
 from ._word_counts import write_products
 from .strings import _StringKernel
 
@@ -44,11 +44,14 @@ class TfidfKernel(_StringKernel):
         case, with 1 + log of their count.
     length_scale
         l, in units in which two documents without a common word are √2 apart; None: the cosine.
+    max_rows
+        With more distinct documents than this, a sample of this size has the words and their weights. None: all documents.
     """
 
-    def __init__(self, vectorizer: Any = None, length_scale: float | None = None) -> None:
+    def __init__(self, vectorizer: Any = None, length_scale: float | None = None, *, max_rows: int | None = None) -> None:
         self.vectorizer = vectorizer
         self.length_scale = length_scale
+        self.max_rows = max_rows
 
     @property
     def is_resolved(self) -> bool:
@@ -59,13 +62,13 @@ class TfidfKernel(_StringKernel):
         """Return the kernel with a vectorizer that is fitted to these documents, unless its own is fitted already."""
         self._check_parameters()
         if self.is_resolved:
-            return TfidfKernel(self.vectorizer, self.length_scale)
-        texts, weight = _distinct_documents(training_rows(self, X, sample_weight))
+            return TfidfKernel(self.vectorizer, self.length_scale, max_rows=self.max_rows)
+        texts, weight = _distinct_documents(training_rows(self, X, sample_weight), self.max_rows, seed)
         blank = _default_vectorizer() if self.vectorizer is None else self.vectorizer
         fitted = clone(blank).fit(texts)
         if isinstance(fitted, TfidfVectorizer) and fitted.use_idf:
             fitted.idf_ = _weighted_idf(fitted, texts, weight)
-        return TfidfKernel(FrozenEstimator(fitted), self.length_scale)
+        return TfidfKernel(FrozenEstimator(fitted), self.length_scale, max_rows=self.max_rows)
 
     def describe(self) -> str:
         """Return a hash of the words and their weights, for `SelfDescribingKernel`."""
@@ -73,11 +76,17 @@ class TfidfKernel(_StringKernel):
         fitted = given.estimator if self.is_resolved else given
         # scikit-learn remembers where in memory the stop words lie, which differs between processes.
         state = {name: value for name, value in fitted.__getstate__().items() if name != "_stop_words_id"}
-        return f"TfidfKernel({type(fitted).__name__}, {joblib.hash(state)}, {self.length_scale!r})"
+        limit = "" if self.is_resolved or self.max_rows is None else f", {self.max_rows}"
+        return f"TfidfKernel({type(fitted).__name__}, {joblib.hash(state)}, {self.length_scale!r}{limit})"
+
+    def __repr__(self) -> str:
+        return full_repr(self, without=("max_rows",) if self.max_rows is None else ())
 
     def _check_parameters(self) -> None:
         if self.length_scale is not None:
             check_number("length_scale", self.length_scale, Real, above=0, otherwise="or None")
+        if self.max_rows is not None:
+            check_number("max_rows", self.max_rows, Integral, at_least=1, otherwise="or None")
         usable = not isinstance(self.vectorizer, type) and hasattr(self.vectorizer, "fit") and hasattr(self.vectorizer, "transform")
         if self.vectorizer is not None and not usable:
             raise ValueError(f"vectorizer must be an object such as TfidfVectorizer(), or None, got {self.vectorizer!r}.")
@@ -112,8 +121,12 @@ def _default_vectorizer() -> TfidfVectorizer:
     return TfidfVectorizer(sublinear_tf=True, token_pattern=_WORDS_AND_SIGNS)
 
 
-def _distinct_documents(rows: Rows) -> tuple[NDArray[Any], Array]:
-    """Return each document of positive weight once, in alphabetical order, with the summed weight of its copies."""
+def _distinct_documents(rows: Rows, limit: int | None, seed: int) -> tuple[NDArray[Any], Array]:
+    """Return each document of positive weight once, in alphabetical order, with the summed weight of its copies; so many at most."""
+    if limit is not None:
+        sample = rows.sample(int(limit), seed)
+        order = np.argsort(sample.rows)
+        return sample.rows[order], sample.weight[order]
 
     def summarize(part: Part) -> list[Part]:
         present = part.weight > 0

@@ -5,16 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from numbers import Integral, Real
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 from sklearn.utils._indexing import _get_column_indices
 
+from .._runtime import GRAPH_TEXTS, MOST_TEXTS
 from .._validation import check_number
 from ..data._arrays import in_double_precision
 from ..data._frames import MOST_CATEGORIES, are_codes, check_names, encode_column, encode_table
+from ..data._free_text import encode_with_texts, text_columns
 from ..data._rows import MappedRows, Rows
 from ._protocol import (
     Array,
@@ -27,11 +30,13 @@ from ._protocol import (
     depends_on_rows,
     kernel_diagonal,
     not_resolved,
+    preparing_kernel,
     resolve_kernel,
     training_rows,
 )
 from .categories import CategoryKernel, OrdinalKernel
 from .incomplete import IncompleteRBF
+from .strings import _StringKernel
 
 _Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], Any]
 _Group = tuple[str, Kernel, _Columns]
@@ -54,7 +59,8 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
     groups
         A list of (name, kernel, columns). Columns are names or positions, one or a list of them, a slice, or a function of the data frame
         such as `sklearn.compose.make_column_selector(dtype_include="category")`. A kernel is `CategoryKernel`, `OrdinalKernel`,
-        `IncompleteRBF` where numbers are missing, or any kernel for numbers, scikit-learn's included.
+        `IncompleteRBF` where numbers are missing, or any kernel for numbers, scikit-learn's included. A kernel for texts or sequences,
+        such as `TfidfKernel`, has one column, which is named or counted; a missing cell is a text without words.
     combine
         "product" or "sum".
     weights
@@ -85,15 +91,22 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         self.weights = weights
         self.column_names = column_names
 
-    def prepare(self, X: Any) -> Array:
-        """Encode every cell as a number; put columns into the order of the training rows, once it is known. [n, D]"""
+    @property
+    def text_columns(self) -> tuple[Hashable, ...]:
+        """The columns of groups with a kernel for texts: names, or positions once the kernel is resolved."""
+        whole = [group for group in self.groups if isinstance(group, tuple | list) and len(group) == 3]  # `resolve` reports others
+        columns = {_only_column(columns) for _, kernel, columns in whole if _is_for_texts(kernel)}
+        return tuple(sorted(columns, key=repr))
+
+    def prepare(self, X: Any) -> NDArray[Any]:
+        """Encode every cell but texts as a number; put columns into the order of the training rows, once it is known. [n, D]"""
         if self.column_names is not None and hasattr(X, "columns"):
             present = set(X.columns)
             missing = [name for name in self.column_names if name not in present]
             if missing:
                 raise ValueError(f"The data frame lacks the column(s) {', '.join(map(repr, missing))}, which the training rows had.")
             X = X[list(self.column_names)]
-        return encode_table(X)
+        return encode_with_texts(X, self.text_columns) if self.text_columns else encode_table(X)
 
     @property
     def is_resolved(self) -> bool:
@@ -112,6 +125,8 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         places = _places(columns, rows.header, rows.n_columns, name)
         names = [] if rows.header is None else list(rows.header.columns)
         header = None if rows.header is None else rows.header[[names[place] for place in places]]
+        if _is_for_texts(kernel):
+            return resolve_kernel(kernel, MappedRows(rows.only(places), itemgetter((slice(None), 0)), 1), seed), places
         return resolve_kernel(kernel, MappedRows(rows.only(places), _check_of_group(name, kernel), len(places), header), seed), places
 
     def block_kernel(self, points: Array) -> BlockKernel:
@@ -216,29 +231,74 @@ def _places_of_names(columns: Any, header: Any) -> list[int] | None:
 def _selection(group: _Group, n_columns: int) -> Callable[[Array], Array]:
     """Return a function that returns the columns of a group; it raises ValueError if the kernel cannot work with what they hold."""
     name, kernel, columns = group
-    places, check = _places(columns, None, n_columns, name), _check_of_group(name, kernel)
+    places = _places(columns, None, n_columns, name)
+    if _is_for_texts(kernel):
+        return itemgetter((slice(None), places[0]))
+    check = _check_of_group(name, kernel)
     return lambda X: check(X[:, places])
 
 
-def _check_of_group(name: str, kernel: Kernel) -> Callable[[Array], Array]:
-    return check_of_cells(kernel, f"the columns of the group {name!r}")
+def _check_of_group(name: str, kernel: Kernel) -> Callable[[NDArray[Any]], Array]:
+    check = check_of_cells(kernel, f"the columns of the group {name!r}")
+    return lambda X: check(X.astype(np.float64, copy=False))  # of objects, where other columns are texts
 
 
-def for_table(X: Any, *, neighborhood: float = 10) -> ColumnKernel:
+def _is_for_texts(kernel: Kernel) -> bool:
+    """Return whether the rows of a kernel are strings."""
+    return isinstance(kernel, Kernel) and isinstance(preparing_kernel(kernel), _StringKernel)
+
+
+def _only_column(columns: _Columns) -> Hashable:
+    """Return the one column of a group with a kernel for texts. Raise ValueError where it is not named or counted, or not alone."""
+    listed = columns if isinstance(columns, list | tuple | np.ndarray) else [columns]
+    if len(listed) != 1 or not isinstance(listed[0], str | Integral):
+        raise ValueError(f"A kernel for texts has one column, which is named or counted, got {columns!r}: give each its own group.")
+    column = listed[0]
+    return column if isinstance(column, str) else int(column)
+
+
+def for_table(X: Any, *, neighborhood: float = 10, texts: Sequence[str] | None = None, text_kernel: Kernel | None = None) -> ColumnKernel:
     """Choose a `ColumnKernel` for the columns of a data frame: `GPSSL(kernel=for_table(frame)).fit(frame)`.
 
     Numbers, booleans and dates are compared by `IncompleteRBF`, in units of each column's standard deviation; those with values far out,
     such as counts and amounts, by their rank; ordered categories by their position; text and categories by `CategoryKernel`. Cells
     may be missing everywhere. All columns have the same weight, in whichever group they are. Columns that have the same value in all rows,
     or different values in nearly all of them, such as names, are left out with a warning.
+
+    Free text, sentences in most cells that share words, is compared by `text_kernel`, by default neighbors of neighbors by their words:
+    `NeighborDiffusion(kernel=TfidfKernel())`. Texts have one half of the kernel, all other columns the other half, as a sum: two texts
+    seldom have much in common, and a product would forget the other columns. `texts` names the columns with free text, where the cells
+    shall not decide.
     """
     if not hasattr(X, "columns"):
         raise TypeError(f"for_table chooses kernels by the names and types of columns, so it needs a data frame, got {type(X).__name__}.")
-    groups, left_out = _columns_by_kind(X)
+    texts = text_columns(X) if texts is None else list(texts)
+    groups, left_out = _columns_by_kind(X, texts)
     if left_out:
         warnings.warn(f"Left out of the kernel: {'; '.join(left_out)}.", UserWarning, stacklevel=2)
-    if not groups:
+    if not groups and not texts:
         raise ValueError("No column of this data frame distinguishes its rows: there is nothing to learn from.")
+    if not texts:
+        return _of_columns(groups, neighborhood)
+    by_words = _kernel_of_texts() if text_kernel is None else text_kernel
+    of_texts: list[_Group] = [(f"text {name!r}", by_words, [name]) for name in texts]
+    if not groups:
+        return ColumnKernel(of_texts, combine="sum")
+    others = [name for columns in groups.values() for name in columns]
+    weights = [0.5, *[0.5 / len(texts)] * len(texts)]
+    return ColumnKernel([("other columns", _of_columns(groups, neighborhood), others), *of_texts], combine="sum", weights=weights)
+
+
+def _kernel_of_texts() -> Kernel:
+    """Return the kernel of free text in a table: neighbors of neighbors by their words."""
+    from .documents import TfidfKernel
+    from .neighbors import NeighborDiffusion
+
+    return NeighborDiffusion(kernel=TfidfKernel(max_rows=MOST_TEXTS), max_rows=GRAPH_TEXTS)
+
+
+def _of_columns(groups: dict[str, list[str]], neighborhood: float) -> ColumnKernel:
+    """Return the product of kernels for columns by their kind."""
     n_columns = sum(map(len, groups.values()))
     # With k_g^(D_g / D) in the place of k_g, all columns have the same weight, in whichever group they are.
     stretch = {name: float(np.sqrt(n_columns / len(columns))) for name, columns in groups.items()}
@@ -252,12 +312,14 @@ def _kernel(group: str, neighborhood: float, stretch: float) -> Kernel:
     return numbers if group == "numbers" else OrdinalKernel(kernel=numbers)
 
 
-def _columns_by_kind(X: Any) -> tuple[dict[str, list[str]], list[str]]:
+def _columns_by_kind(X: Any, texts: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """Return the names of columns by the kind of kernel that suits them, and of those that are left out, with the reason."""
     check_names(X)
     kinds: dict[str, list[str]] = {"numbers": [], "ranks": [], "order": [], "categories": []}
     left_out = []
     for name in X.columns:
+        if name in texts:
+            continue
         values = encode_column(X[name])
         known = values[~np.isnan(values)]
         n_different = len(np.unique(known))

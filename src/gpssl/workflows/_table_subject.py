@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._runtime import RESIDUAL_TOLERANCE
+from .._runtime import MOST_TEXTS, RESIDUAL_TOLERANCE, TEXT_TOLERANCE
 from ..data._errors import FileError, listed
 from ..data._frames import ColumnFacts
 from ..data._labels import Target
@@ -75,12 +75,13 @@ class TableSubject(Subject):
 
     def kernel(self, settings: Settings) -> Kernel:
         """Return a kernel that suits the columns."""
-        of_columns = for_table(self.table.sample())
+        texts = self.table.texts_used
         if settings.alike is Alike.COLUMNS:
-            return of_columns
+            return for_table(self.table.sample(), texts=texts)
+        from ..kernels.documents import TfidfKernel
         from ..kernels.neighbors import NeighborDiffusion
 
-        return NeighborDiffusion(kernel=of_columns)
+        return NeighborDiffusion(kernel=for_table(self.table.sample(), texts=texts, text_kernel=TfidfKernel(max_rows=MOST_TEXTS)))
 
     def fit(self, settings: Settings) -> GPSSL:
         """Learn a representation of all rows."""
@@ -88,7 +89,7 @@ class TableSubject(Subject):
             settings.n_components_for(self.kind),
             kernel=self.kernel(settings),
             temperature=settings.temperature,
-            residual_tolerance=RESIDUAL_TOLERANCE,
+            residual_tolerance=TEXT_TOLERANCE if self.table.texts_used else RESIDUAL_TOLERANCE,
             max_inducing=settings.max_inducing,
             random_state=settings.seed,
         )
@@ -97,7 +98,7 @@ class TableSubject(Subject):
     def pool(self, ssl: GPSSL, seed: int) -> RepresentationPool:
         """Return the default pool for tables, with the representation among its members."""
         rows = self.table.rows() if self._frame is None else self._frame
-        members = RepresentationPool.for_rows(rows, n_rows=self.n_rows).members or []
+        members = RepresentationPool.for_rows(rows, n_rows=self.n_rows, texts=self.table.texts_used).members or []
         own = Member(f"{ssl.n_components} dimensions of the map", FrozenEstimator(ssl), "kernel")
         pool = RepresentationPool([*members, own], random_state=seed).fit(rows)
         self.notes.extend(left_out_notes(pool))
