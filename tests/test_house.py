@@ -33,6 +33,7 @@ ORDER = [
     "evaluation",
     "downstream",
     "active",
+    "clustering",
     "baselines",
     "io",
     "spatial",

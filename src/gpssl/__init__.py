@@ -12,6 +12,7 @@ from ._runtime import lazy_names
 if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `__getattr__` imports these names
     from . import active as active
     from . import baselines as baselines
+    from . import clustering as clustering
     from . import comparison as comparison
     from . import core as core
     from . import data as data

@@ -67,6 +67,11 @@ def default_members(X: Any, n_rows: float | None = None, texts: Sequence[str] | 
     return members
 
 
+def default_kernel(X: Any) -> Kernel:
+    """Return the first kernel of the default pool that something is learned with, for rows of this kind."""
+    return next(kernel for _, kernel, learns in _kernels_for(X, _texts_in(X)) if learns)
+
+
 def members_around(ssl: GPSSL) -> list[Member]:
     """Return a fitted `GPSSL` as a member, and others with the same kernel."""
     n_rows, kernel = int(ssl.moments_.weight), ssl.kernel_
