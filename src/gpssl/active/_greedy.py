@@ -1,4 +1,12 @@
-"""Choose rows one after the other by their distances to what is labeled or chosen already. Work and memory are linear in the rows."""
+"""Choose rows one after the other so that what is uncertain lies near something labeled or chosen. Work and memory are linear in the rows.
+
+The objective is that of k-medians with weights: of all rows j without a label, with distance d_j to the nearest labeled or chosen row,
+
+    Σ_j w_j d_j
+
+is to be small. A greedy choice comes within a constant factor of the best one (facility location is submodular). An outlier brings only
+itself near, and is chosen late; a group of rows without any label brings all of its rows near, and is found early.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 BLOCK_ROWS = 4096
 """Rows whose distances to all labeled ones are held at a time."""
-N_TRIALS = 48
-"""Rows among which the one is chosen that covers most."""
-REFERENCE_ROWS = 4000
-"""Rows that say how much is covered: of more, so many are drawn."""
+MOST_JUDGED = 2000
+"""Rows that say how much is gained, and rows among which one is chosen: of more, so many are drawn. Distances between the two are held."""
+MOST_AT_ONCE = 400
+"""Rows that are chosen before others are drawn."""
 
 
 class Nearest(NamedTuple):
@@ -32,98 +41,78 @@ class Nearest(NamedTuple):
         found = cls(np.full(len(Z), np.inf), np.full(len(Z), -1, dtype=np.intp))
         if len(centers) == 0:
             return found
-        norms = (centers**2).sum(axis=1)
         for start in range(0, len(Z), BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
-            part = norms - 2 * Z[block] @ centers.T
-            found.owner[block] = part.argmin(axis=1)
-            nearest = part[np.arange(len(part)), found.owner[block]]
-            found.squared[block] = np.maximum((Z[block] ** 2).sum(axis=1) + nearest, 0.0)
+            squared = squared_distances(Z[block], centers)
+            found.owner[block] = squared.argmin(axis=1)
+            found.squared[block] = squared[np.arange(len(squared)), found.owner[block]]
         return found
-
-    def add(self, Z: Array, center: Array, number: int) -> None:
-        """Take one more center into account: d_i² ← min(d_i², |z_i − c|²)."""
-        squared = squared_distances(Z, center)
-        is_nearer = squared < self.squared
-        self.squared[is_nearer] = squared[is_nearer]
-        self.owner[is_nearer] = number
 
 
 class Chosen(NamedTuple):
-    """Rows that were chosen, best first."""
+    """Rows that were chosen, the best first."""
 
     places: Places
     """[k]"""
-    distance: Array
-    """Distance to what was labeled or chosen before; infinity where there was nothing. [k]"""
     n_near: Places
-    """Candidates to which this row is nearer than any labeled or chosen one, itself among them. [k]"""
+    """Open rows to which each is nearer than any labeled or other chosen one, itself among them. [k]"""
 
 
-def squared_distances(Z: Array, center: Array) -> Array:
-    """Return |z_i − c|² for all rows. [n]"""
-    difference = Z - center
-    return np.einsum("ij,ij->i", difference, difference)
+def squared_distances(Z: Array, centers: Array) -> Array:
+    """Return |z_i − c|² = |z_i|² + |c|² − 2 z_iᵀc. [n, c]"""
+    squared = Z @ centers.T
+    squared *= -2
+    squared += (Z**2).sum(axis=1)[:, None]
+    squared += (centers**2).sum(axis=1)
+    return np.maximum(squared, 0.0, out=squared)
 
 
-def choose_informative(Z: Array, weight: Array, is_open: NDArray[np.bool_], centers: Array, n: int) -> Chosen:
-    """Choose the row of the largest weight times distance, again and again.
+def choose(Z: Array, weight: Array, is_open: Mask, centers: Array, n: int, rng: np.random.Generator) -> Chosen:
+    """Choose the row that brings most weight nearer, again and again.
 
-        i* = argmax_i w_i d_i,      d_i = min over labeled and chosen rows c of |z_i − z_c|
+        i* = argmax_i Σ_j w_j max(0, d_j − |z_i − z_j|),      d_j = min over labeled and chosen rows c of |z_j − z_c|
 
-    Only rows that are open may be chosen. With no center at all, the first is the one of the largest weight.
+    Only rows that are open may be chosen, and the sum is over open rows; of more than `MOST_JUDGED`, both are drawn: j evenly, i with
+    probability ∝ w_i d_i. With no center, distances count up to the largest between two rows. Where nothing can be gained, as among rows
+    that are all alike, the first rows that are left are taken.
     """
-    nearest = Nearest.of(Z, centers)
-    first = len(centers)
-    places, distances = [], []
     is_free = is_open.copy()
-    for number in range(n):
-        distance = np.sqrt(nearest.squared)
-        score = np.where(is_free, weight * np.where(np.isinf(distance), 1.0, distance), -np.inf)
-        place = int(score.argmax())
-        places.append(place)
-        distances.append(float(distance[place]))
-        is_free[place] = False
-        nearest.add(Z, Z[place], first + number)
-    return _counted(places, distances, nearest, is_open, first)
+    places: list[int] = []
+    while len(places) < n:
+        known = np.vstack([centers, Z[places]])
+        places += _choose_some(Z, weight, is_free, known, min(n - len(places), MOST_AT_ONCE), rng)
+        is_free[places] = False
+    owner = Nearest.of(Z[is_open], np.vstack([centers, Z[places]])).owner - len(centers)
+    return Chosen(np.array(places, dtype=np.intp), np.bincount(owner[owner >= 0], minlength=len(places)).astype(np.intp))
 
 
-def choose_covering(Z: Array, is_open: NDArray[np.bool_], centers: Array, n: int, rng: np.random.Generator) -> Chosen:
-    """Choose the row that brings all others nearest to a labeled or chosen one, again and again: outliers cover only themselves.
-
-        i* = argmin_i Σ_j min(d_j, |z_j − z_i|)       among rows that are drawn with probability ∝ d_i
-
-    The sum is over at most `REFERENCE_ROWS` rows.
-    """
-    nearest = Nearest.of(Z, centers)
-    first = len(centers)
-    places, distances = [], []
-    is_free = is_open.copy()
-    reference = np.arange(len(Z)) if len(Z) <= REFERENCE_ROWS else np.sort(rng.choice(len(Z), REFERENCE_ROWS, replace=False))
-    for number in range(n):
-        distance = np.sqrt(nearest.squared)
-        trials = _drawn(np.where(np.isinf(distance), 1.0, distance) * is_free, is_free, rng)
-        uncovered = [float(np.minimum(distance[reference], np.sqrt(squared_distances(Z[reference], Z[one]))).sum()) for one in trials]
-        place = int(trials[int(np.argmin(uncovered))])
-        places.append(place)
-        distances.append(float(distance[place]))
-        is_free[place] = False
-        nearest.add(Z, Z[place], first + number)
-    return _counted(places, distances, nearest, is_open, first)
-
-
-def _drawn(weight: Array, is_free: NDArray[np.bool_], rng: np.random.Generator) -> Places:
-    """Return rows that are free, drawn with probabilities proportional to their weights; all where they are few."""
+def _choose_some(Z: Array, weight: Array, is_free: Mask, centers: Array, n: int, rng: np.random.Generator) -> list[int]:
+    """Choose rows one after the other, among those that are drawn once."""
     free = np.flatnonzero(is_free)
-    total = weight[free].sum()
-    if len(free) <= N_TRIALS or not total > 0:
-        return free[:N_TRIALS]
-    steps = np.cumsum(weight[free])
-    found = np.searchsorted(steps, rng.random(N_TRIALS) * steps[-1])
-    return free[np.unique(np.minimum(found, len(free) - 1))]
+    distance = np.sqrt(Nearest.of(Z[free], centers).squared)
+    judges = _drawn(len(free), None, rng)
+    rivals = _drawn(len(free), weight[free] * np.where(np.isinf(distance), 1.0, distance), rng)
+    between = np.sqrt(squared_distances(Z[free[rivals]], Z[free[judges]]))
+    left = np.minimum(distance[judges], between.max())
+    worth = weight[free[judges]]
+    is_left = np.ones(len(rivals), dtype=bool)
+    places: list[int] = []
+    for _ in range(min(n, len(rivals))):
+        gain = np.maximum(left - between, 0.0) @ worth
+        best = int(np.where(is_left, gain, -np.inf).argmax())
+        places.append(int(free[rivals[best]]))
+        is_left[best] = False
+        left = np.minimum(left, between[best])
+    return places
 
 
-def _counted(places: list[int], distances: list[float], nearest: Nearest, is_open: NDArray[np.bool_], first: int) -> Chosen:
-    owners = nearest.owner[is_open]
-    counts = np.bincount(owners[owners >= first] - first, minlength=len(places))
-    return Chosen(np.array(places, dtype=np.intp), np.array(distances), counts.astype(np.intp))
+def _drawn(n_rows: int, weight: Array | None, rng: np.random.Generator) -> Places:
+    """Return the numbers of all rows, or of `MOST_JUDGED` that are drawn in proportion to their weights, in order."""
+    if n_rows <= MOST_JUDGED:
+        return np.arange(n_rows)
+    if weight is None:
+        return np.sort(rng.choice(n_rows, MOST_JUDGED, replace=False))
+    # The largest of log(u) / w, u uniform, are a draw without replacement (Efraimidis and Spirakis 2006); rows without weight come last.
+    with np.errstate(divide="ignore"):
+        keys = np.log(rng.random(n_rows)) / np.maximum(weight, 0.0)
+    return np.sort(np.argpartition(keys, n_rows - MOST_JUDGED)[n_rows - MOST_JUDGED :])

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length
 from .._runtime import percent
 from .._validation import check_number, seed_from
 from ..data._labels import UNLABELED, as_labels, missing
-from ._greedy import Chosen, Nearest, choose_covering, choose_informative
+from ._greedy import Chosen, Nearest, choose, squared_distances
 from ._representation import represent
 
 Array = NDArray[np.float64]
@@ -24,8 +24,10 @@ LEAST_UNCERTAINTY = 0.05
 """What a row counts at least however sure its prediction is: predictions are sure of classes that no label has named, too."""
 UNSURE = 0.5
 """A difference of the two largest probabilities below which a row is "between" two classes."""
-FAR, VERY_FAR = 0.75, 0.95
-"""Shares of the rows without a label that are nearer to a labeled row, from which on a row is called unlike any or far."""
+FAR = 0.75
+"""The share of the rows without a label that are nearer to a labeled row, from which on a row is called unlike any."""
+MOST_COMPARED = 2000
+"""Labeled rows whose distances to each other are looked at."""
 ALONE = 2
 """A row that is typical of fewer is unusual."""
 
@@ -129,12 +131,14 @@ def suggest(
 ) -> Suggestions:
     """Suggest rows to label next: a batch that is informative and diverse.
 
-    One row after the other is chosen, each the most uncertain and the least like what is labeled or chosen already:
+    One row after the other is chosen: the one that brings most of what is uncertain near to something labeled or chosen,
 
-        i* = argmax_i u_i d_i,      u_i = 1 − (p₁(x_i) − p₂(x_i)),      d_i = min_c |z(x_i) − z(x_c)|
+        i* = argmax_i Σ_j u_j max(0, d_j − |z_i − z_j|),      u_j = 1 − (p₁(x_j) − p₂(x_j)),      d_j = min_c |z_j − z_c|
 
-    p₁ and p₂ are the two largest probabilities, for numbers u is the predictive standard deviation; z is the representation, and c runs
-    over labeled and chosen rows. Without a model, rows are chosen that cover the others. The work is linear in the rows.
+    The sum is over rows j without a label, p₁ and p₂ are the two largest probabilities of one (for numbers u is the predictive standard
+    deviation), z is the representation, and c runs over labeled and chosen rows. An outlier brings only itself near, while a group of rows
+    without any label is found early: classes that nobody has labeled yet are sought. Without a model, all rows count alike, and what is
+    chosen covers them. The work is linear in the rows.
 
     Parameters
     ----------
@@ -204,16 +208,16 @@ def suggest_among(
     if n > n_open:
         warnings.warn(f"Only {n_open:,} rows have no label: all of them are suggested.", UserWarning, stacklevel=3)
     centers = points[~is_open] if outside is None else np.vstack([outside, points[~is_open]])
-    if beliefs is None:
-        chosen = choose_covering(points, is_open, centers, min(n, n_open), np.random.default_rng(seed_from(random_state)))
-    else:
-        chosen = choose_informative(points, _weight(beliefs), is_open, centers, min(n, n_open))
-    reasons = _reasons(chosen, beliefs, Nearest.of(points, centers).squared[is_open], Nearest.of(points[chosen.places], centers).squared)
+    rng = np.random.default_rng(seed_from(random_state))
+    chosen = choose(points, _weight(beliefs, len(points)), is_open, centers, min(n, n_open), rng)
+    reasons = _reasons(chosen, beliefs, points, is_open, centers)
     return Suggestions([_suggestion(chosen, number, beliefs, reason) for number, reason in enumerate(reasons)], n_open)
 
 
-def _weight(beliefs: Beliefs) -> Array:
-    """Return how much each row counts for its uncertainty. [n]"""
+def _weight(beliefs: Beliefs | None, n_rows: int) -> Array:
+    """Return how much each row counts: as far as it is uncertain; without a model, all count alike. [n]"""
+    if beliefs is None:
+        return np.ones(n_rows)
     return beliefs.uncertainty + LEAST_UNCERTAINTY if beliefs.proba is not None else beliefs.uncertainty
 
 
@@ -234,19 +238,30 @@ def _suggestion(chosen: Chosen, number: int, beliefs: Beliefs | None, reason: st
 # Reasons in words
 
 
-def _reasons(chosen: Chosen, beliefs: Beliefs | None, to_labeled: Array, of_chosen: Array) -> list[str]:
-    """Return a reason for each row; squared distances to labeled rows are those of all open rows, and of the chosen ones. [n open], [k]"""
-    has_labeled = bool(np.isfinite(to_labeled).all())
-    nearer = np.searchsorted(np.sort(to_labeled), of_chosen) / len(to_labeled) if has_labeled else np.zeros(len(of_chosen))
+def _reasons(chosen: Chosen, beliefs: Beliefs | None, points: Array, is_open: NDArray[np.bool_], centers: Array) -> list[str]:
+    """Return a reason for each chosen row."""
+    to_labeled = Nearest.of(points, centers).squared
+    ordered, mine = np.sort(to_labeled[is_open]), to_labeled[chosen.places]
+    share_nearer = np.searchsorted(ordered, mine) / len(ordered) * np.isfinite(mine)
+    is_alone = mine > _largest_gap(centers)
     found = []
     for number, place in enumerate(chosen.places):
-        about_distance = _about_distance(float(nearer[number]), int(chosen.n_near[number]), is_class=_are_classes(beliefs))
-        found.append(about_distance if beliefs is None else f"{_about_belief(beliefs, int(place))}, {about_distance}")
+        if beliefs is not None and beliefs.proba is not None and is_alone[number]:
+            found.append("far from every labeled row: perhaps a class that nobody has labeled yet")
+            continue
+        distance = _about_distance(float(share_nearer[number]), int(chosen.n_near[number]))
+        found.append(distance if beliefs is None else f"{_about_belief(beliefs, int(place))}, {distance}")
     return found
 
 
-def _are_classes(beliefs: Beliefs | None) -> bool:
-    return beliefs is not None and beliefs.proba is not None
+def _largest_gap(centers: Array) -> float:
+    """Return the largest squared distance of a labeled row to the nearest other one: what is farther from all is like none of them."""
+    some = centers[:: max(1, -(-len(centers) // MOST_COMPARED))]
+    if len(some) < 2:
+        return np.inf
+    squared = squared_distances(some, some)
+    np.fill_diagonal(squared, np.inf)
+    return float(squared.min(axis=1).max())
 
 
 def _about_belief(beliefs: Beliefs, place: int) -> str:
@@ -260,9 +275,7 @@ def _about_belief(beliefs: Beliefs, place: int) -> str:
     return f"probably {names[0]!r} ({percent(shares[0], 0)})"
 
 
-def _about_distance(share_nearer: float, n_near: int, *, is_class: bool) -> str:
-    if share_nearer >= VERY_FAR:
-        return "far from every labeled row" + (": perhaps a class that nobody has labeled yet" if is_class else "")
+def _about_distance(share_nearer: float, n_near: int) -> str:
     if share_nearer >= FAR:
         return "unlike any labeled row"
     return f"typical of {n_near:,} rows without a label" if n_near >= ALONE else "an unusual row"

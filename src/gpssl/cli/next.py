@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._runtime import CONFIDENCE
 from . import _options
-from ._console import progress_bars, show_result
+from ._console import progress_bars, show_result, with_options
 
 if TYPE_CHECKING:
     from ..workflows import NextRows, SuggestedRow
@@ -27,6 +28,15 @@ def next(  # noqa: A001  (the name of the command)
     model: Annotated[
         Path | None, typer.Option("--model", "-m", help="A model of gpssl label, in the place of one fitted now.", show_default=False)
     ] = None,
+    max_risk: Annotated[
+        float | None,
+        typer.Option(
+            "--max-risk",
+            help="Error rate to be promised (for numbers: root mean squared error), which says when to stop.",
+            show_default="5 % for classes",
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", help="Confidence with which it is to be promised.")] = CONFIDENCE,
     numeric: _options.Numeric = None,
     group: _options.Group = None,
     labels: _options.Labels = None,
@@ -36,10 +46,10 @@ def next(  # noqa: A001  (the name of the command)
     force: _options.Force = False,
     as_json: _options.Json = False,
 ) -> None:
-    """Say which rows to label next, and why each of them.
+    """Say which rows to label next, why each of them, and how many more labels it will take.
 
-    Rows that the model is unsure of and that are unlike what is labeled or suggested already. With no label at all,
-    rows that cover the table. With --out, the rows are written with all their columns, gpssl_rank, gpssl_reason and
+    Each row brings much of what the model is unsure of near to a label. With no label at all, rows that cover the
+    table. With --out, the rows are written with all their columns, gpssl_rank, gpssl_reason and
     gpssl_row, their line in the table.
     """
     with progress_bars():
@@ -50,6 +60,8 @@ def next(  # noqa: A001  (the name of the command)
             target,
             n,
             model=model,
+            max_risk=max_risk,
+            confidence=confidence,
             target_kind=_options.target_kind_of(numeric),
             group=group,
             labels=labels or (),
@@ -65,6 +77,8 @@ def next(  # noqa: A001  (the name of the command)
 def _lines(result: NextRows) -> Iterator[str]:
     """Yield what to know, and the rows as a table of three columns: which row, what is predicted, and why."""
     yield f"{result.n_rows:,} rows: {result.n_labeled:,} have a label in {result.target!r}, {result.n_candidates:,} have none."
+    if result.stop is not None:
+        yield with_options(result.stop.text)
     yield "Label these next:"
     cells = [("row", "predicted", "why"), *(_cells(row) for row in result.rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(2)]
