@@ -56,7 +56,10 @@ IMPORT_WHEN_USED = (
 """Modules that import what an extra brings, inside the functions that need it."""
 
 
-READERS = ("_byte_stream", "_columns", "_csv_writing", "_delimited", "_formats", "_profile", "_readings", "_source", "_table", "_writing")
+READERS = (
+    *("_byte_stream", "_calendar", "_columns", "_csv_writing", "_decisions", "_delimited", "_formats", "_profile", "_quantities"),
+    *("_reading_notes", "_readings", "_source", "_table", "_writing"),
+)
 """Modules for tables in files, which need pandas and pyarrow: `gpssl.data` imports them when they are asked for."""
 
 

@@ -43,8 +43,8 @@ def values(table: FileTable, n_cells: int) -> list[Any]:
         (["1", "inf", "-Infinity", "2"], "number", [1, np.nan, np.nan, 2]),
         (["true", "FALSE", "", "True"], "boolean", [1, 0, np.nan, 1]),
         (["yes", "No", "no"], "boolean", [1, 0, 0]),
-        (["12 kg", "13 kg", "-", "NA"], "category", ["12 kg", "13 kg", "-", None]),
-        (["10%", "20%", "30%"], "category", ["10%", "20%", "30%"]),
+        (["12 kg", "13 kg", "-", "NA"], "number", [12, 13, np.nan, np.nan]),
+        (["10%", "20%", "30%"], "number", [10, 20, 30]),
         (["1", "2", "red"], "category", ["1", "2", "red"]),
         (["2024-02-29", "2023-12-31"], "date", [pd.Timestamp("2024-02-29"), pd.Timestamp("2023-12-31")]),
         (
@@ -56,7 +56,7 @@ def values(table: FileTable, n_cells: int) -> list[Any]:
         (["12/31/2023", "1/2/2024"], "date", [pd.Timestamp("2023-12-31"), pd.Timestamp("2024-01-02")]),
         (["31/12/2023", "1/2/2024"], "date", [pd.Timestamp("2023-12-31"), pd.Timestamp("2024-02-01")]),
         (["1/2/2024", "3/4/2024"], "category", ["1/2/2024", "3/4/2024"]),
-        (["31/12/2023", "12/31/2023"], "category", ["31/12/2023", "12/31/2023"]),
+        (["31/12/2023", "12/30/2023"], "date", [pd.Timestamp("2023-12-31"), pd.Timestamp("2023-12-30")]),
         (["9999-12-31", "0001-01-01"], "date", [pd.Timestamp("9999-12-31"), pd.Timestamp("0001-01-01")]),
     ],
 )
@@ -98,8 +98,12 @@ def test_few_words_among_numbers_count_as_missing(tmp_path: Path) -> None:
 
 
 def test_a_word_in_the_last_row_counts(tmp_path: Path) -> None:
-    cells = [str(i % 31) for i in range(3000)] + ["red"] * 100
-    assert table_of(tmp_path, cells, repeats=1).facts[0].kind == "category"
+    numbers = [str(i % 31) for i in range(3000)]
+    assert table_of(tmp_path, numbers + ["red"] * 3100, repeats=1).facts[0].kind == "category"
+    assert table_of(tmp_path, numbers + [f"red {i % 20}" for i in range(100)], repeats=1).facts[0].kind == "category"
+    few = table_of(tmp_path, numbers + ["red"] * 100, repeats=1)
+    assert few.facts[0].kind == "number"
+    assert "100 cell(s) of 'v' are no numbers and count as missing, such as 'red'." in few.notes
 
 
 def test_facts(tmp_path: Path) -> None:

@@ -18,12 +18,29 @@ from pyarrow import compute
 
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
-from ._errors import FileError, listed
+from ._calendar import CYCLES, Cycle, Wave
+from ._decisions import Wanted, is_ambiguous_date, kind_of, settle_ways
+from ._errors import FileError
 from ._frames import MISSING_WORDS, MOST_CATEGORIES, ColumnFacts, ColumnKind, encode_cell
 from ._free_text import FEWEST_TEXTS, are_sentences, as_texts, sample_of_texts
-from ._profile import NO_FINDINGS, SKETCH_SIZE, Findings, is_ambiguous_date, kind_of, settle_readings
-from ._readings import DASHES, DATES, NUMBERS, SHAPE, Reading, canonical, cells_of, plain, read_cells, values_of, with_points
+from ._profile import NO_FINDINGS, SKETCH_SIZE, Findings
+from ._readings import (
+    DASHES,
+    DATES,
+    NUMBERS,
+    SHAPE,
+    Reading,
+    Way,
+    are_plain_numbers,
+    canonical,
+    cells_of,
+    plain,
+    read_cells,
+    values_of,
+    with_points,
+)
 from ._source import SourcePart, Storage, TableSource
+from ._units import DIFFERENT, FRACTIONS
 
 DTYPES: dict[ColumnKind, str] = {
     "number": "float64",
@@ -53,8 +70,33 @@ class Column:
     storage: Storage
     is_typed: bool
     """Whether the file says what its columns are; text is meant as text then."""
-    reading: Reading
+    way: Way
     findings: Findings
+    wave: Wave | None = None
+    """Where it is made of another column, whose values come again."""
+
+    @property
+    def reading(self) -> Reading:
+        """How its cells are read."""
+        return self.way.reading
+
+    @property
+    def origin(self) -> str:
+        """The column of the file that its cells are in."""
+        return self.name if self.wave is None else self.wave.origin
+
+    @property
+    def cycle(self) -> Cycle | None:
+        """What its values come again in; None where they do not."""
+        return CYCLES.get("time" if self.reading == "typed" and self.storage == "time" else self.reading)
+
+    @property
+    def unit(self) -> str | None:
+        """What the numbers are given in, or what comes first in dates where that is not seen in each; None where there is no such thing."""
+        if self.reading in DATES:
+            either = [SHAPE[shape] for shape in ("day/month", "month/day", "day/month or month/day")]
+            return self.reading if self.findings.shapes[either].any() else None
+        return (self.way.unit or None) if self.reading in NUMBERS else None
 
     @property
     def facts(self) -> ColumnFacts:
@@ -69,6 +111,7 @@ class Column:
             minimum=found.minimum if has_range else None,
             maximum=found.maximum if has_range else None,
             levels=tuple(sorted(found.levels)) if self.kind == "category" and found.levels is not None else None,
+            unit=self.unit,
         )
 
     def values(self, part: SourcePart) -> NDArray[Any]:
@@ -80,11 +123,16 @@ class Column:
 
     def encoded(self, part: SourcePart) -> NDArray[np.float64]:
         """Return cells as numbers, as `encode_column` has them."""
-        if self.name in part.values:
-            return part.values[self.name]
-        column = part.cells.column(self.name)
+        if self.wave is not None:
+            return self.wave.of(self._values(part))
+        return self._values(part)
+
+    def _values(self, part: SourcePart) -> NDArray[np.float64]:
+        if self.origin in part.values:
+            return part.values[self.origin]
+        column = part.cells.column(self.origin)
         if self.kind not in OF_TEXT:
-            return values_of(column, self.reading)
+            return values_of(column, self.way)
         cells = cells_of(self.text(column))
         return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
 
@@ -93,24 +141,26 @@ class Column:
         cells = cells_of(self.text(column), missing)
         names = np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])
         if self.reading in NUMBERS:
-            values = np.append(read_cells(cells.distinct, self.reading), np.nan)
-            whole = np.flatnonzero((values == np.floor(values)) & (np.abs(values) <= LARGEST_WHOLE))
+            values = np.append(read_cells(cells.distinct, self.way), np.nan)
             names[np.isnan(values)] = None
+            is_plain = np.append(are_plain_numbers(cells.distinct, self.reading), False)
+            whole = np.flatnonzero(is_plain & (values == np.floor(values)) & (np.abs(values) <= LARGEST_WHOLE))
             names[whole] = [f"{value:.0f}" for value in values[whole]]
         return names[cells.places]
 
     def written(self, part: SourcePart, *, typed: bool) -> Any:
         """Return cells as they are given back to the person who had them: text and values as they were, but for two things.
 
-        In a file that knows types, what was text and can be read as numbers or dates is that; but whole numbers of 64 bits with more
-        digits than double precision has, which nearly always are IDs, stay text. In a file of text, numbers have decimal points, as the
-        new columns beside them have.
+        In a file that knows types, what was text and can be read as plain numbers or dates is that; but whole numbers of 64 bits with
+        more digits than double precision has, which nearly always are IDs, stay text, as do numbers with units and times of day. In a
+        file of text, numbers have decimal points, as the new columns beside them have.
         """
         is_id = self.has_too_many_digits and max(-self.findings.minimum, self.findings.maximum) <= 2**64
-        if typed and not self.is_typed and self.kind in ("number", "date") and not is_id:
+        is_plain = self.reading in (*NUMBERS, *DATES) and not self.findings.tally.n_dressed
+        if typed and not self.is_typed and is_plain and not is_id:
             return self.values(part)
         column = plain(part.cells.column(self.name))
-        if not typed and self.reading in ("comma", "grouped"):
+        if not typed and is_plain and self.reading in ("comma", "grouped"):
             column = with_points(column, self.reading)
         if not typed and pa.types.is_floating(column.type):
             column = compute.if_else(compute.is_nan(column), None, column)
@@ -130,19 +180,26 @@ class Column:
         return column if pa.types.is_string(column.type) else column.cast(pa.string())
 
 
-def column_of(
-    source: TableSource, name: str, kind: ColumnKind | None, reading: Reading = "typed", findings: Findings = NO_FINDINGS
-) -> Column:
+def waves_of(column: Column) -> list[Column]:
+    """Return the columns to learn from in the place of one whose values come again; the column itself where they do not."""
+    if column.cycle is None or column.wave is not None:
+        return [column]
+    found = replace(column.findings, minimum=-1.0, maximum=1.0, is_whole=False, n_infinite=0, n_like_codes=0)
+    waves = [Wave(column.name, is_sine, column.cycle) for is_sine in (True, False)]
+    return [replace(column, name=wave.name, findings=found, wave=wave) for wave in waves]
+
+
+def column_of(source: TableSource, name: str, kind: ColumnKind | None, way: Way | None = None, findings: Findings = NO_FINDINGS) -> Column:
     """Return a column of a file, of the kind that is wanted, or of that which follows from its reading."""
-    storage = source.storage[name]
-    return Column(name, kind or kind_of(reading, storage), storage, source.knows_types, reading, findings)
+    storage, way = source.storage[name], way or Way("typed")
+    return Column(name, kind or kind_of(way.reading, storage), storage, source.knows_types, way, findings)
 
 
-def settle_columns(source: TableSource, kinds: Mapping[str, ColumnKind | None], progress: Progress | None = None) -> dict[str, Column]:
-    """Find out what columns hold, from all their cells. `kinds` names them, with the kind that is wanted, or None."""
-    readings, findings = settle_readings(source, kinds, progress)
-    columns = {name: column_of(source, name, kinds[name], reading, findings.get(name, NO_FINDINGS)) for name, reading in readings.items()}
-    open_to_choice = [column for column in columns.values() if column.kind == "category" and kinds[column.name] is None]
+def settle_columns(source: TableSource, wanted: Mapping[str, Wanted], progress: Progress | None = None) -> dict[str, Column]:
+    """Find out what columns hold, from all their cells. `wanted` names them, with the kind that is wanted, or None."""
+    ways, findings = settle_ways(source, wanted, progress)
+    columns = {name: column_of(source, name, wanted[name].kind, way, findings.get(name, NO_FINDINGS)) for name, way in ways.items()}
+    open_to_choice = [column for column in columns.values() if column.kind == "category" and wanted[column.name].kind is None]
     return columns | {column.name: replace(column, kind="text") for column in _with_sentences(source, open_to_choice)}
 
 
@@ -186,7 +243,7 @@ def why_not(column: Column) -> str | None:
     """Return why a column says nothing about what a row is like; None where it may."""
     found = column.findings
     if found.n_values == 0:
-        return "it is empty"
+        return "it is empty" if found.n_missing == found.n_rows else f"none of its cells is a {column.kind} that can be used"
     if found.n_distinct < 2 and column.has_too_many_digits:
         return "its numbers have the same first 15 digits, and more cannot be told apart"
     tells_gaps = column.kind in OF_TEXT and found.n_values < found.n_rows
@@ -201,6 +258,8 @@ def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
     """Return why a column seems to say who a row is, not what it is like; None where it does not."""
     found = column.findings
     if column.kind == "category" and found.n_distinct > MOST_CATEGORIES * found.n_values:
+        if is_ambiguous_date(found.shapes):
+            return "day and month of its dates cannot be told apart: write them as 2024-12-31"
         many = f"{found.n_distinct:,.0f}" if found.n_distinct < SKETCH_SIZE else f"about {found.n_distinct:,.0f}"
         return f"it looks like an ID: {many} different texts in {found.n_values:,} rows"
     if column.kind != "number" or not found.is_whole:
@@ -214,47 +273,6 @@ def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
     if found.n_distinct >= (1 if found.n_distinct < SKETCH_SIZE else NEARLY) * found.n_values:
         return "it looks like an ID: by its name, and all its numbers are different"
     return None
-
-
-def notes_on_reading(columns: list[Column]) -> list[str]:
-    """Return what a person should know about how the cells were understood."""
-    notes = []
-    told: dict[Reading, str] = {"comma": "Numbers with decimal commas", "grouped": "Numbers with commas between thousands"}
-    for reading, what in (told | {reading: f"Dates read as {reading}" for reading in DATES[1:]}).items():
-        found = [column.name for column in columns if column.reading == reading]
-        notes += [f"{what}: {listed(found)}."] if found else []
-    texts = [column.name for column in columns if column.kind == "text"]
-    notes += [f"Free text, compared by its words: {listed(texts)}."] if texts else []
-    infinite = [column for column in columns if column.kind == "number" and column.findings.n_infinite]
-    if infinite:
-        n_cells = sum(column.findings.n_infinite for column in infinite)
-        notes.append(f"{n_cells:,} infinite number(s) count as missing, in {listed(column.name for column in infinite)}.")
-    ambiguous = [column.name for column in columns if column.reading == "text" and is_ambiguous_date(column.findings.shapes)]
-    if ambiguous:
-        notes.append(f"Dates of which day and month cannot be told apart count as text: {listed(ambiguous)}. Write them as 2024-12-31.")
-    return notes + _notes_on_odd_cells(columns)
-
-
-def _notes_on_odd_cells(columns: list[Column]) -> list[str]:
-    plural = {"number": "numbers", "date": "dates", "boolean": "true or false"}
-    odd = [column for column in columns if n_odd_cells(column)]
-    notes = []
-    for column in odd[:10]:
-        example = f", such as {column.findings.odd[:40]!r}" if column.findings.odd is not None else ""
-        notes.append(f"{n_odd_cells(column):,} cell(s) of {column.name!r} are no {plural[column.kind]} and count as missing{example}.")
-    if len(odd) > 10:
-        notes.append(f"{len(odd) - 10:,} more columns have such cells.")
-    return notes
-
-
-def n_odd_cells(column: Column) -> int:
-    """Return the number of cells that are there, but cannot be read as the column is."""
-    found = column.findings
-    if column.kind in OF_TEXT or column.reading == "typed":
-        return 0
-    unread = found.n_rows - found.n_missing - found.n_values
-    understood = found.shapes[SHAPE["infinite"]] + (found.shapes[SHAPE["dash"]] if column.reading in NUMBERS else 0)
-    return int(unread - understood)
 
 
 MAY_BE_A_CLASS = "None"
@@ -292,6 +310,16 @@ def missing_labels(column: Column, parts: Iterable[Any]) -> MissingLabels:
     return MissingLabels(words, notes)
 
 
+def n_odd_cells(column: Column) -> int:
+    """Return the number of cells that are there, but cannot be read as the column is."""
+    found = column.findings
+    if column.kind in OF_TEXT or column.reading == "typed":
+        return 0
+    unread = found.n_rows - found.n_missing - found.n_values
+    understood = found.shapes[SHAPE["infinite"]] + (found.shapes[SHAPE["dash"]] if column.reading in NUMBERS else 0)
+    return int(unread - understood)
+
+
 @dataclass(frozen=True)
 class TablePart:
     """Consecutive rows of a table; what is made of their cells is made when it is asked for."""
@@ -325,6 +353,11 @@ class TablePart:
         return pd.DataFrame({name: pd.Series(cells).set_axis(self._index) for name, cells in values.items()})
 
 
+def origins(columns: Iterable[Column]) -> list[str]:
+    """Return the columns of the file that the cells of these are in, each once."""
+    return list(dict.fromkeys(column.origin for column in columns))
+
+
 def encoded_arrays(
     source: TableSource, columns: Sequence[Column], dtype: type[np.floating[Any]] = np.float64, texts: Collection[int] = ()
 ) -> Iterator[NDArray[Any]]:
@@ -333,7 +366,7 @@ def encoded_arrays(
     The columns in `texts` stay text, in an array of objects.
     """
     encode = partial(_beside_each_other, columns=columns, dtype=dtype, texts=texts)
-    return map_in_order(encode, source.parts([column.name for column in columns]), n_threads=n_blas_threads())
+    return map_in_order(encode, source.parts(origins(columns)), n_threads=n_blas_threads())
 
 
 def _beside_each_other(
@@ -350,6 +383,10 @@ def check_kinds(columns: list[Column], title: str | Path, where: str = "when the
     for column in columns:
         found = column.findings
         differs = column.reading == "typed" and "date" in (column.kind, column.storage) and column.kind != column.storage
+        if column.wave is not None and column.reading == "typed":
+            differs = column.storage != "time"
         if differs or n_odd_cells(column) > found.n_values:
             example = f" (such as {found.odd[:40]!r})" if found.odd is not None else ""
-            raise FileError(f"Column {column.name!r} of {title} held {column.kind}s {where}, but not here{example}.")
+            what = f"{column.kind}s" if column.wave is None else f"parts of a {column.wave.cycle.name}"
+            unit = f" in {column.way.unit}" if column.way.unit and column.way.unit not in (DIFFERENT, FRACTIONS) else ""
+            raise FileError(f"Column {column.origin!r} of {title} held {what}{unit} {where}, but not here{example}.")

@@ -166,6 +166,8 @@ class ColumnFacts:
     maximum: float | None
     levels: tuple[str, ...] | None
     """The sorted levels of a category; None for other kinds, and where there are more than 1,000."""
+    unit: str | None = None
+    """What the numbers were given in, or "day first" or "month first" for dates that may be either; None where nothing was to be told."""
 
     @classmethod
     def of(cls, name: Any, column: Any) -> ColumnFacts:

@@ -1,39 +1,43 @@
-"""Which reading suits a column: decided on the shapes of all its cells, never on the first rows alone."""
+"""What all cells of a column look like, and the values they have in one way to read them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits, smallest_distinct
-from ._frames import MOST_LEVELS, ColumnKind, are_codes
+from ._frames import MOST_LEVELS, are_codes
+from ._quantities import FEW_NUMBERS, MOST_WORDS, NO_TALLY, Tally, count_words
 from ._readings import (
-    DATES,
-    NUMBERS,
+    NUMBER_SHAPES,
     SHAPE,
     SHAPES,
     Cells,
-    Reading,
+    Looks,
+    Way,
     as_floats,
     cells_of_each,
     concatenated,
     fast_numbers,
     finite_or_nan,
-    fitting_shapes,
+    looks_of,
     plain,
+    plain_in_unit,
+    plain_sizes,
     read_cells,
-    shapes_of,
     spread_values,
     typed_values,
 )
 from ._source import SourcePart, TableSource
+from ._units import FRACTIONS
 
 Array = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
@@ -45,9 +49,6 @@ SKETCH_SIZE = 1024
 FIRST_CELLS = 200_000
 FIRST_ROWS = (20, 1000)
 """Fewest and most, of which a first guess is made."""
-ENOUGH = 0.99
-"""The share of the known cells that must be numbers or dates to read a column so; the other cells then count as missing."""
-MAX_PASSES = 6
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Findings:
     """Empty cells and the like, before what cannot be read."""
     shapes: Shapes
     odd: str | None
-    """The first cell of the shape text."""
+    """The first cell that cannot be read in this way."""
     n_values: int
     sketch: Hashes
     """The smallest hashes of different values, in rising order."""
@@ -73,6 +74,8 @@ class Findings:
     n_infinite: int = 0
     n_like_codes: int = 0
     """Numbers that cannot be told from codes of categories."""
+    tally: Tally = NO_TALLY
+    """What is written around numbers, and which cells are none."""
 
     def __add__(self, other: Findings) -> Findings:
         """Return the findings about both sets of rows together."""
@@ -91,6 +94,7 @@ class Findings:
             (self.sum_of_hashes + other.sum_of_hashes) % 2**64,
             self.n_infinite + other.n_infinite,
             self.n_like_codes + other.n_like_codes,
+            self.tally + other.tally,
         )
 
     @property
@@ -119,10 +123,10 @@ class Profiled(NamedTuple):
     values: Array | None
 
 
-def profile(source: TableSource, readings: dict[str, Reading], progress: Progress | None = None) -> dict[str, Findings]:
+def profile(source: TableSource, ways_of: dict[str, Way], progress: Progress | None = None) -> dict[str, Findings]:
     """Go over all rows once. The source keeps the values of the columns that are no text."""
-    names = list(readings)
-    ways = [readings[name] for name in names]
+    names = list(ways_of)
+    ways = [ways_of[name] for name in names]
     total: list[Findings] = []
 
     def summarize(part: SourcePart) -> list[Profiled]:
@@ -140,61 +144,110 @@ def profile(source: TableSource, readings: dict[str, Reading], progress: Progres
     return dict(zip(names, total, strict=True)) if total else {}
 
 
-def _first_shapes(source: TableSource, names: Sequence[str]) -> dict[str, Shapes]:
-    """Return the shapes of the first cells of columns of text, for a guess at what is to come."""
+class Evidence(NamedTuple):
+    """What the reading of a column follows from."""
+
+    shapes: Shapes
+    tally: Tally
+
+
+def first_evidence(source: TableSource, names: Sequence[str]) -> dict[str, Evidence]:
+    """Return what the first cells of columns of text look like, for a guess at what is to come."""
     part = next(source.parts(names), None) if names else None
     if part is None:
         return {}
     n_rows = min(max(FIRST_CELLS // len(names), FIRST_ROWS[0]), FIRST_ROWS[1])
     cells = cells_of_each([column.slice(0, n_rows) for column in part.cells.columns])
-    return {name: _count(one, shapes) for name, one, shapes in zip(names, cells, _shapes_of_each(cells), strict=True)}
+    looks = _looks_of_each(cells)
+    return {name: Evidence(_count(one, look.shapes), _tally(one, look)) for name, one, look in zip(names, cells, looks, strict=True)}
 
 
-def _profiled(columns: Sequence[Any], ways: Sequence[Reading]) -> list[Profiled]:
+def _profiled(columns: Sequence[Any], ways: Sequence[Way]) -> list[Profiled]:
     """Look through columns of some rows, each read in its way."""
     found = [_of_easy_column(column, way) for column, way in zip(columns, ways, strict=True)]
     hard = [place for place, one in enumerate(found) if one is None]
     cells = cells_of_each([plain(columns[place]) for place in hard]) if hard else []
-    for place, one, shapes in zip(hard, cells, _shapes_of_each(cells), strict=True):
-        found[place] = _of_cells(one, shapes, ways[place])
+    for place, one, looks in zip(hard, cells, _looks_of_each(cells), strict=True):
+        found[place] = _of_cells(one, looks, ways[place])
     return [one for one in found if one is not None]
 
 
-def _of_easy_column(column: Any, reading: Reading) -> Profiled | None:
+def _of_easy_column(column: Any, way: Way) -> Profiled | None:
     """Look through values of a known type, and text that holds numbers with points only; return None for other text."""
-    if reading == "typed":
+    if way.reading == "typed":
         values = typed_values(column)
         return Profiled(_of_values(values, _no_shapes(), len(column), int(np.isnan(values).sum())), None)
-    numbers = fast_numbers(plain(column)) if reading == "point" else None
+    numbers = fast_numbers(plain(column)) if way.reading == "point" else None
     if numbers is None:
         return None
     values, shapes = as_floats(numbers), _no_shapes()
     shapes[SHAPE["unsplit number"]] = np.isfinite(values).sum()
     shapes[SHAPE["infinite"]] = len(column) - numbers.null_count - shapes[SHAPE["unsplit number"]]
-    return Profiled(_of_values(values, shapes, len(column), numbers.null_count), finite_or_nan(values))
+    found = _of_values(plain_in_unit(values, way.unit), shapes, len(column), numbers.null_count)
+    found = replace(found, tally=_tally_of_plain(found if way.unit != FRACTIONS else _of_values(values, shapes, len(column), 0)))
+    return Profiled(found, finite_or_nan(plain_in_unit(values, way.unit)))
 
 
-def _of_cells(cells: Cells, shapes: NDArray[np.int8], reading: Reading) -> Profiled:
+def _tally_of_plain(found: Findings) -> Tally:
+    """Return the tally of numbers that have nothing around them."""
+    few = frozenset(found.sketch.tolist()) if len(found.sketch) <= FEW_NUMBERS else None
+    return Tally({}, {}, few, largest_plain=max(-found.minimum, found.maximum, 0.0))
+
+
+def _tally(cells: Cells, looks: Looks) -> Tally:
+    """Return what is written around the numbers of cells, and the cells that are none."""
+    counts, texts = cells.counts, np.flatnonzero(looks.shapes == SHAPE["text"])
+    texts = texts[counts[texts] > 0]
+    words = None if len(texts) > MOST_WORDS else count_words((cells.distinct[int(place)].as_py(), int(counts[place])) for place in texts)
+    here, dressed = counts[looks.places], looks.dressed
+    units = count_words((unit, count) for unit, count in zip(dressed.units.tolist(), here.tolist(), strict=True) if count)
+    is_plain = np.isin(looks.shapes, NUMBER_SHAPES) & (counts > 0)
+    is_plain[looks.places] = False
+    sizes = plain_sizes(cells.distinct.take(pa.array(np.flatnonzero(is_plain)))) + 0.0
+    numbers = smallest_distinct(_hashes(sizes), FEW_NUMBERS + 1)
+    return Tally(
+        units,
+        words,
+        frozenset(numbers.tolist()) if len(numbers) <= FEW_NUMBERS else None,
+        n_dressed=int(here.sum()),
+        n_bounds=int(here[dressed.bounds].sum()),
+        n_rough=int(here[dressed.rough].sum()),
+        n_spelled=int(here[dressed.spelled].sum()),
+        largest_plain=float(np.abs(sizes).max(initial=0.0)),
+    )
+
+
+def _of_cells(cells: Cells, looks: Looks, way: Way) -> Profiled:
     counts = cells.counts
     present = counts > 0
-    is_text = (shapes == SHAPE["text"]) & present
-    odd = cells.distinct[int(is_text.argmax())].as_py() if is_text.any() else None
-    n_rows, n_missing, n_of_shapes = len(cells.places), int((cells.places < 0).sum()), _count(cells, shapes)
-    if reading != "text":
-        values = read_cells(cells.distinct, reading)
-        return Profiled(_of_values(values, n_of_shapes, n_rows, n_missing, odd, counts), spread_values(values, cells))
+    n_rows, n_missing, n_of_shapes = len(cells.places), int((cells.places < 0).sum()), _count(cells, looks.shapes)
+    tally = _tally(cells, looks)
+    if way.reading != "text":
+        values = read_cells(cells.distinct, way)
+        unread = np.isnan(values) & present & ~np.isin(looks.shapes, _GAPS)
+        found = _of_values(values, n_of_shapes, n_rows, n_missing, _first(cells, unread), counts)
+        return Profiled(replace(found, tally=tally), spread_values(values, cells))
     known = cells.distinct.to_numpy(zero_copy_only=False)[present]
     levels = frozenset(known.tolist())
     sketch = smallest_distinct(pd.util.hash_array(known, categorize=False), SKETCH_SIZE)
     few = levels if len(levels) <= MOST_LEVELS else None
-    return Profiled(Findings(n_rows, n_missing, n_of_shapes, odd, int(counts[present].sum()), sketch, few), None)
+    odd = _first(cells, (looks.shapes == SHAPE["text"]) & present)
+    return Profiled(Findings(n_rows, n_missing, n_of_shapes, odd, int(counts[present].sum()), sketch, few, tally=tally), None)
 
 
-def _shapes_of_each(cells: Sequence[Cells]) -> list[NDArray[np.int8]]:
+_GAPS = [SHAPE["infinite"], SHAPE["dash"]]
+
+
+def _first(cells: Cells, which: NDArray[np.bool_]) -> str | None:
+    return str(cells.distinct[int(which.argmax())].as_py()) if which.any() else None
+
+
+def _looks_of_each(cells: Sequence[Cells]) -> list[Looks]:
     if not cells:
         return []
-    shapes = shapes_of(concatenated([one.distinct for one in cells]))
-    return np.split(shapes, np.cumsum([len(one.distinct) for one in cells])[:-1])
+    looks = looks_of(concatenated([one.distinct for one in cells]))
+    ends = np.cumsum([len(one.distinct) for one in cells]).tolist()
+    return [looks.part(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _count(cells: Cells, shapes: NDArray[np.int8]) -> Shapes:
@@ -238,113 +291,3 @@ def _hashes(values: Array) -> Hashes:
 
 NO_FINDINGS = _of_values(np.empty(0), _no_shapes(), 0, 0)
 """About a column without rows, or one that nobody has looked at."""
-
-
-def settle_readings(
-    source: TableSource, kinds: Mapping[str, ColumnKind | None], progress: Progress | None = None
-) -> tuple[dict[str, Reading], dict[str, Findings]]:
-    """Return the reading of each column and what was found with it. `kinds` names the columns, with the kind that is wanted, or None.
-
-    A pass has to assume a reading for each column to find its smallest value and the like. The first rows tell which one, nearly always
-    rightly; where the whole file tells another, these columns are read again.
-    """
-    text = [name for name in kinds if source.storage[name] == "text"]
-    guess = _decide_all(source, _first_shapes(source, text), kinds)
-    readings = {name: guess.get(name, _without_looking(source, name, kinds[name]) or "point") for name in kinds}
-    findings: dict[str, Findings] = {}
-    shapes: dict[str, Shapes] = {}
-    todo = readings
-    for _ in range(MAX_PASSES):
-        if not todo:
-            break
-        found = profile(source, todo, progress)
-        findings.update(found)
-        for name, one in found.items():
-            if name not in shapes or shapes[name][SHAPE["unsplit number"]] > 0:
-                shapes[name] = one.shapes
-        decided = _decide_all(source, shapes, kinds)
-        todo = {name: decided[name] for name in shapes if decided[name] != readings[name]}
-        readings = {**readings, **todo}
-    return readings, findings
-
-
-def _decide_all(source: TableSource, shapes: Mapping[str, Shapes], kinds: Mapping[str, ColumnKind | None]) -> dict[str, Reading]:
-    separator = source.separator
-    with_commas = [one for one in shapes.values() if one[SHAPE["comma"]] > 0 and _number_reading(one, separator, False) == "comma"]
-    readable = [SHAPE["unsplit number"], *fitting_shapes("comma")]
-    has_commas = any(one[readable].sum() >= ENOUGH * _n_of_known(one) for one in with_commas)
-    return {
-        name: _without_looking(source, name, kinds[name]) or _decide(one, kinds[name], separator, has_commas)
-        for name, one in shapes.items()
-    }
-
-
-def _without_looking(source: TableSource, name: str, kind: ColumnKind | None) -> Reading | None:
-    """Return the reading of a column that is no text, or is to be text; None where the cells decide."""
-    if source.storage[name] == "category" or kind in ("category", "text"):
-        return "text"
-    return "typed" if source.storage[name] != "text" else None
-
-
-def _decide(shapes: Shapes, kind: ColumnKind | None, separator: str, has_commas: bool) -> Reading:
-    """Return the reading of a column of text with cells of such shapes, in a file that has decimal commas elsewhere, or not."""
-    number = _number_reading(shapes, separator, has_commas)
-    n_dates = {reading: _n_dates(shapes, reading) for reading in DATES}
-    date = max(DATES, key=lambda reading: n_dates[reading])
-    if kind is not None:
-        dates: Reading = date if n_dates[date] else "month/day/year"
-        return {"number": number, "boolean": "boolean", "date": dates, "category": "text", "text": "text"}[kind]
-    n_known = _n_of_known(shapes)
-    if n_known == 0:
-        return number
-    if shapes[SHAPE["boolean"]] == n_known + shapes[SHAPE["infinite"]] + shapes[SHAPE["dash"]]:
-        return "boolean"
-    if shapes[SHAPE["unsplit number"]] > 0 and number == "comma":
-        return "comma"  # so that the cells are told apart
-    if shapes[fitting_shapes(number)].sum() >= ENOUGH * n_known:
-        return number
-    return date if not _is_ambiguous(shapes) and n_dates[date] >= ENOUGH * n_known else "text"
-
-
-def _n_of_known(shapes: Shapes) -> int:
-    """Return the number of cells that are not missing, if the column holds numbers."""
-    return int(shapes.sum() - shapes[SHAPE["infinite"]] - shapes[SHAPE["dash"]])
-
-
-def is_ambiguous_date(shapes: Shapes) -> bool:
-    """Return whether all cells are dates of which nobody can tell day and month."""
-    return _is_ambiguous(shapes) and _n_dates(shapes, "month/day/year") >= ENOUGH * _n_of_known(shapes) > 0
-
-
-def _number_reading(shapes: Shapes, separator: str, has_commas: bool) -> Reading:
-    comma, grouped, either, point, thousands, unsplit = (
-        int(shapes[SHAPE[name]]) for name in ("comma", "grouped", "comma or thousands", "point", "point or thousands", "unsplit number")
-    )
-    if comma or grouped:
-        if unsplit:
-            return "comma"
-        return max(("comma", "grouped", "point"), key=lambda one: shapes[fitting_shapes(one)].sum())
-    if either:
-        return "grouped" if point or (separator == "," and not has_commas) else "comma"
-    return "comma" if has_commas and not point and (thousands or unsplit) else "point"
-
-
-def _n_dates(shapes: Shapes, reading: Reading) -> int:
-    if reading in DATES[:2]:
-        return int(shapes[SHAPE[reading]])
-    return int(shapes[SHAPE["day/month" if reading == "day/month/year" else "month/day"]] + shapes[SHAPE["day/month or month/day"]])
-
-
-def _is_ambiguous(shapes: Shapes) -> bool:
-    return shapes[SHAPE["day/month or month/day"]] > 0 and shapes[SHAPE["day/month"]] == shapes[SHAPE["month/day"]] == 0
-
-
-def kind_of(reading: Reading, storage: str) -> ColumnKind:
-    """Return the kind of a column with this reading."""
-    if reading in NUMBERS:
-        return "number"
-    if reading in DATES:
-        return "date"
-    if reading == "typed":
-        return storage  # type: ignore[return-value]
-    return "boolean" if reading == "boolean" else "category"

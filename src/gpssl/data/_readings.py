@@ -13,17 +13,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute, types
 
+from ._calendar import CYCLES, MONTHS, WEEKDAYS, date_formats, read_dates, read_long_times, read_times, read_words
 from ._frames import MISSING_WORDS
+from ._quantities import Dressed, in_unit, mask_of, undress
 from ._source import Storage
+from ._units import FRACTIONS
 
 Array = NDArray[np.float64]
 
 Reading = Literal[
-    "point", "comma", "grouped", "boolean", "year-month-day", "day.month.year", "day/month/year", "month/day/year", "text", "typed"
+    "point", "comma", "grouped", "boolean", "day first", "month first", "time", "weekday", "month", "duration", "text", "typed"
 ]
-"""Numbers with a decimal point, a decimal comma, or commas between thousands; true and false; dates; text; values of a known type."""
+"""Numbers with a decimal point, a decimal comma, or commas between thousands; true and false; dates, by what comes first where day and
+month could be either; times of day, weekdays and months, which come again; durations; text; values of a known type."""
 NUMBERS: tuple[Reading, ...] = ("point", "comma", "grouped")
-DATES: tuple[Reading, ...] = ("year-month-day", "day.month.year", "day/month/year", "month/day/year")
+DATES: tuple[Reading, ...] = ("day first", "month first")
 
 TRUE, FALSE = ("true", "yes"), ("false", "no")
 DASHES = ("-", ".", "--", "–", "—")
@@ -38,33 +42,57 @@ _SHAPES = {
     "comma": rf"^[+-]?(\d*,\d+|[1-9]\d{{0,2}}(\.\d{{3}})+,\d*|[1-9]\d{{0,2}}(\.\d{{3}}){{2,}}){_EXPONENT}$",
     "grouped": r"^[+-]?[1-9]\d{0,2}((,\d{3})+\.\d*|(,\d{3}){2,})$",
 }
-_TIME = r"(?:[ T]+(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.,]\d+)?))?)?"
-_ZONE = r"(?: ?(?P<zone>Z|UTC|[+-]\d{2}:?(?:\d{2})?))?"
-_DAY, _MONTH = r"(?P<day>0?[1-9]|[12]\d|3[01])", r"(?P<month>0?[1-9]|1[0-2])"
-_DATES: dict[Reading, str] = {
-    "year-month-day": rf"^(?P<year>\d{{4}})[-/]{_MONTH}[-/]{_DAY}{_TIME}{_ZONE}$",
-    "day.month.year": rf"^{_DAY}\.{_MONTH}\.(?P<year>\d{{4}}){_TIME}{_ZONE}$",
-    "day/month/year": rf"^{_DAY}[/-]{_MONTH}[/-](?P<year>\d{{4}}){_TIME}{_ZONE}$",
-    "month/day/year": rf"^{_MONTH}[/-]{_DAY}[/-](?P<year>\d{{4}}){_TIME}{_ZONE}$",
-}
+DATE_SHAPES = ("year-month-day", "day.month.year", "day/month", "month/day", "day/month or month/day", "month in words")
 SHAPES = (
     "unsplit number",  # by the fast way, which takes whole numbers and those with a point alike
     *_SHAPES,
     "infinite",
     "dash",
     "boolean",
-    *DATES[:2],
-    "day/month",
-    "month/day",
-    "day/month or month/day",
+    *DATE_SHAPES,
+    "time",
+    "long time",
+    "weekday",
+    "month",
     "text",
 )
 SHAPE = {name: place for place, name in enumerate(SHAPES)}
+NUMBER_SHAPES = [SHAPE[name] for name in ("unsplit number", *_SHAPES)]
+"""Of plain numbers, and of those with something around them."""
 
 NO_TEXT = pa.scalar(None, pa.string())
 """The null of strings."""
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 """How many of each make a second."""
+
+
+class Way(NamedTuple):
+    """How to read a column."""
+
+    reading: Reading
+    unit: str = ""
+    """What numbers are given in."""
+
+    @property
+    def is_cyclic(self) -> bool:
+        """Whether the values come again, so that the last is near the first."""
+        return self.reading in CYCLES
+
+
+class Looks(NamedTuple):
+    """What different cells look like."""
+
+    shapes: NDArray[np.int8]
+    """The shape of each, as a place in `SHAPES`; that of its number where it holds one and more. [n]"""
+    places: NDArray[np.intp]
+    """Which cells hold a number and more. [n dressed]"""
+    dressed: Dressed
+    """These cells. [n dressed]"""
+
+    def part(self, start: int, end: int) -> Looks:
+        """Return the looks of some cells."""
+        first, last = np.searchsorted(self.places, [start, end])
+        return Looks(self.shapes[start:end], self.places[first:last] - start, self.dressed.only(np.arange(first, last)))
 
 
 class Cells(NamedTuple):
@@ -92,7 +120,7 @@ def cells_of_each(columns: Sequence[Any], words: Sequence[str] = MISSING_WORDS) 
     trimmed = compute.utf8_trim_whitespace(concatenated([one.dictionary for one in encoded]))
     missing = compute.is_in(trimmed, pa.array(words))
     distinct = compute.if_else(missing, NO_TEXT, trimmed)
-    gone = _mask(missing)
+    gone = mask_of(missing)
     cells, start = [], 0
     for one in encoded:
         end = start + len(one.dictionary)
@@ -132,16 +160,21 @@ def without_missing_words(column: Any) -> pa.Array:
     return compute.if_else(compute.is_in(column, pa.array(MISSING_WORDS)), NO_TEXT, column)
 
 
-def values_of(column: Any, reading: Reading) -> Array:
+def values_of(column: Any, way: Way) -> Array:
     """Return numbers, 1 and 0 for true and false, seconds since 1970 for dates; NaN for what is missing or cannot be read so."""
-    if reading == "typed":
+    if way.reading == "typed":
         return typed_values(column)
     column = plain(column)
-    numbers = fast_numbers(column) if reading == "point" else None
+    numbers = fast_numbers(column) if way.reading == "point" else None
     if numbers is not None:
-        return finite_or_nan(as_floats(numbers))
+        return plain_in_unit(finite_or_nan(as_floats(numbers)), way.unit)
     cells = cells_of(column)
-    return spread_values(read_cells(cells.distinct, reading), cells)
+    return spread_values(read_cells(cells.distinct, way), cells)
+
+
+def plain_in_unit(values: Array, unit: str) -> Array:
+    """Return numbers that have no unit in that of their column: fractions as percentages, all others as they are."""
+    return 100 * values if unit == FRACTIONS else values
 
 
 def spread_values(values: Array, cells: Cells) -> Array:
@@ -154,37 +187,91 @@ def finite_or_nan(values: Array) -> Array:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def read_cells(cells: pa.Array, reading: Reading) -> Array:
+def read_cells(cells: pa.Array, way: Way) -> Array:
     """Return the values of different cells, NaN for those that the reading does not fit."""
+    reading = way.reading
     if reading == "boolean":
         lower = compute.utf8_lower(cells)
-        known = np.where(_mask(compute.is_in(lower, pa.array((*FALSE, "0")))), 0.0, np.nan)
-        return np.where(_mask(compute.is_in(lower, pa.array((*TRUE, "1")))), 1.0, known)
+        known = np.where(mask_of(compute.is_in(lower, pa.array((*FALSE, "0")))), 0.0, np.nan)
+        return np.where(mask_of(compute.is_in(lower, pa.array((*TRUE, "1")))), 1.0, known)
     if reading in NUMBERS:
-        fits, pointed = _with_points(cells, reading)
-        return as_floats(compute.if_else(fits, pointed, NO_TEXT).cast(pa.float64()))
-    return _read_dates(cells, _DATES[reading])
+        return _read_numbers(cells, way)
+    if reading == "duration":
+        clocks = read_long_times(cells)
+        return np.where(np.isnan(clocks), _read_numbers(cells, Way("point", "s")), clocks)
+    if reading == "time":
+        return read_times(cells)
+    if reading in ("weekday", "month"):
+        return read_words(cells, WEEKDAYS if reading == "weekday" else MONTHS)
+    return read_dates(cells, reading == "day first")
 
 
-def shapes_of(cells: pa.Array) -> NDArray[np.int8]:
-    """Return the shape of each cell, as a place in `SHAPES`."""
+def _read_numbers(cells: pa.Array, way: Way) -> Array:
+    fits, pointed = _with_points(cells, way.reading)
+    values = plain_in_unit(as_floats(compute.if_else(fits, pointed, NO_TEXT).cast(pa.float64())), way.unit)
+    left = np.flatnonzero(np.isnan(values) & ~mask_of(compute.is_null(cells)))
+    if len(left):
+        dressed = undress(cells.take(pa.array(left)))
+        fits, pointed = _with_points(dressed.cores, way.reading)
+        cores = as_floats(compute.if_else(fits, pointed, NO_TEXT).cast(pa.float64()))
+        values[left] = in_unit(cores, dressed.units, dressed.many, way.unit)
+    return values
+
+
+def looks_of(cells: pa.Array) -> Looks:
+    """Return what different cells look like, each by itself."""
     shapes = np.full(len(cells), SHAPE["text"], dtype=np.int8)
     lower = compute.utf8_lower(cells)
-    shapes[_mask(compute.is_in(lower, pa.array((*TRUE, *FALSE))))] = SHAPE["boolean"]
-    shapes[_mask(compute.is_in(cells, pa.array(DASHES)))] = SHAPE["dash"]
-    shapes[_mask(compute.match_substring_regex(lower, r"^[+-]?(inf|infinity|nan)$"))] = SHAPE["infinite"]
-    left = np.flatnonzero(_mask(compute.match_substring_regex(cells, r"^[+-]?[.,]?\d")))
-    patterns = [(SHAPE[name], pattern) for name, pattern in _SHAPES.items()]
-    patterns += [(SHAPE[name], _DATES[name]) for name in DATES[:2]]
-    for shape, pattern in patterns:
-        fits = _mask(compute.match_substring_regex(cells.take(pa.array(left)), pattern))
-        shapes[left[fits]] = shape
+    for words, shape in ((WEEKDAYS, "weekday"), (MONTHS, "month")):
+        shapes[~np.isnan(read_words(cells, words))] = SHAPE[shape]
+    shapes[mask_of(compute.is_in(lower, pa.array((*TRUE, *FALSE))))] = SHAPE["boolean"]
+    shapes[mask_of(compute.is_in(cells, pa.array(DASHES)))] = SHAPE["dash"]
+    shapes[mask_of(compute.match_substring_regex(lower, r"^[+-]?(inf|infinity|nan)$"))] = SHAPE["infinite"]
+    digits = np.flatnonzero(mask_of(compute.match_substring_regex(cells, r"^[+-]?[.,]?\d")))
+    shapes[digits] = _number_shapes(cells.take(pa.array(digits)))
+    left = np.flatnonzero((shapes == SHAPE["text"]) & ~mask_of(compute.is_null(cells)))
+    shapes[left] = _calendar_shapes(cells.take(pa.array(left)))
+    left = left[shapes[left] == SHAPE["text"]]
+    dressed = undress(cells.take(pa.array(left)))
+    of_cores = _number_shapes(dressed.cores)
+    are = np.flatnonzero(of_cores != SHAPE["text"])
+    shapes[left[are]] = of_cores[are]
+    return Looks(shapes, left[are], dressed.only(are))
+
+
+def _number_shapes(cells: pa.Array) -> NDArray[np.int8]:
+    """Return the shapes of numbers; text for all other cells."""
+    shapes = np.full(len(cells), SHAPE["text"], dtype=np.int8)
+    left = np.arange(len(cells))
+    for name, pattern in _SHAPES.items():
+        fits = mask_of(compute.match_substring_regex(cells.take(pa.array(left)), pattern))
+        shapes[left[fits]] = SHAPE[name]
         left = left[~fits]
-    by_day, by_month = (_mask(compute.match_substring_regex(cells.take(pa.array(left)), _DATES[name])) for name in DATES[2:])
-    shapes[left[by_day & ~by_month]] = SHAPE["day/month"]
-    shapes[left[by_month & ~by_day]] = SHAPE["month/day"]
-    shapes[left[by_day & by_month]] = SHAPE["day/month or month/day"]
     return shapes
+
+
+def _calendar_shapes(cells: pa.Array) -> NDArray[np.int8]:
+    """Return the shapes of dates and times; text for all other cells."""
+    shapes = np.full(len(cells), SHAPE["text"], dtype=np.int8)
+    formats = date_formats(cells)
+    by_day, by_month = formats["day/month/year"], formats["month/day/year"]
+    shapes[by_day & ~by_month] = SHAPE["day/month"]
+    shapes[by_month & ~by_day] = SHAPE["month/day"]
+    shapes[by_day & by_month] = SHAPE["day/month or month/day"]
+    for name in ("year-month-day", "day.month.year", "month in words"):
+        shapes[formats[name]] = SHAPE[name]
+    shapes[~np.isnan(read_long_times(cells))] = SHAPE["long time"]
+    shapes[~np.isnan(read_times(cells))] = SHAPE["time"]
+    return shapes
+
+
+def plain_sizes(cells: pa.Array) -> Array:
+    """Return plain numbers, however the column is to be read: what could have thousands has a decimal point or comma. NaN for others."""
+    values = np.full(len(cells), np.nan)
+    for reading in NUMBERS:
+        fits, pointed = _with_points(cells, reading)
+        values = np.where(np.isnan(values), as_floats(compute.if_else(fits, pointed, NO_TEXT).cast(pa.float64())), values)
+    return values
 
 
 _FITTING: dict[Reading, tuple[str, ...]] = {
@@ -198,6 +285,11 @@ def fitting_shapes(reading: Reading) -> list[int]:
     """Return the places of the shapes that a reading of numbers can read."""
     split = [SHAPE[name] for name in _FITTING[reading]]
     return split if reading == "comma" else [SHAPE["unsplit number"], *split]
+
+
+def are_plain_numbers(cells: pa.Array, reading: Reading) -> NDArray[np.bool_]:
+    """Return which cells are numbers with nothing around them."""
+    return mask_of(_with_points(cells, reading)[0])
 
 
 def with_points(column: Any, reading: Reading) -> pa.Array:
@@ -214,36 +306,6 @@ def _with_points(cells: pa.Array, reading: Reading) -> tuple[pa.Array, pa.Array]
     return fits, compute.replace_substring(cells, ",", "") if reading == "grouped" else cells
 
 
-def _read_dates(cells: pa.Array, pattern: str) -> Array:
-    """Return seconds since 1970, in Greenwich time; NaN for days that no calendar has."""
-    found = compute.extract_regex(cells, pattern)
-    fits = _mask(found.is_valid())
-    field = {name: compute.struct_field(found, name) for name in ("year", "month", "day", "hour", "minute", "second", "zone")}
-    year, month, day, hour, minute, second = (_field(field[name], fits) for name in list(field)[:6])
-    months = (12 * (year - 1970) + month - 1).astype("M8[M]")
-    days = months.astype("M8[D]") + (day - 1).astype("m8[D]")
-    exists = fits & (days.astype("M8[M]") == months)
-    seconds = days.astype("M8[s]").astype(np.int64) + 3600 * hour + 60 * minute + second - _zone_seconds(field["zone"])
-    return np.where(exists, seconds, np.nan)
-
-
-def _field(field: pa.Array, fits: NDArray[np.bool_]) -> Array:
-    """Return year, month or another field of dates as numbers; 0 where it is not given, 1 where there is no date."""
-    text = compute.replace_substring(field, ",", ".")
-    given = compute.and_(compute.not_equal(text, ""), pa.array(fits))
-    values = as_floats(compute.if_else(given, text, NO_TEXT).cast(pa.float64()))
-    return np.where(np.isnan(values), np.where(fits, 0.0, 1.0), values)
-
-
-def _zone_seconds(zone: pa.Array) -> Array:
-    """Return how many seconds zones like +02:00 are ahead of Greenwich."""
-    parts = compute.extract_regex(zone.fill_null(""), r"^(?P<sign>[+-])(?P<hours>\d{2}):?(?P<minutes>\d*)$")
-    fits = _mask(parts.is_valid())
-    hours, minutes = (np.where(fits, _field(compute.struct_field(parts, name), fits), 0.0) for name in ("hours", "minutes"))
-    sign = np.where(_mask(compute.equal(compute.struct_field(parts, "sign"), "-")), -1.0, 1.0)
-    return sign * (3600 * hours + 60 * minutes)
-
-
 def storage_of(kind: Any) -> Storage | None:
     """Return what a column of an Arrow type holds; None for what cannot be used."""
     if types.is_dictionary(kind):
@@ -255,7 +317,9 @@ def storage_of(kind: Any) -> Storage | None:
         return "boolean"
     if types.is_timestamp(kind) or types.is_date(kind):
         return "date"
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind) or types.is_time(kind):
+    if types.is_time(kind):
+        return "time"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind):
         return "number"
     return None
 
@@ -295,8 +359,3 @@ def typed_values(column: Any) -> Array:
 def as_floats(column: Any) -> Array:
     """Return double precision, NaN for null."""
     return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-
-
-def _mask(values: Any) -> NDArray[np.bool_]:
-    """Return truth values, false for null."""
-    return values.fill_null(False).to_numpy(zero_copy_only=False).astype(bool, copy=False)

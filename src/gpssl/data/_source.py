@@ -23,7 +23,7 @@ ALIGNMENT = 64
 """Bytes at whose multiples Arrow wants its parts to begin."""
 
 Array = NDArray[np.float64]
-Storage = Literal["text", "category", "number", "boolean", "date"]
+Storage = Literal["text", "category", "number", "boolean", "date", "time"]
 """What a file holds of a column: cells of text, which may be anything, or values of a known type."""
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._arrays import mixed_bits
+from ._calendar import wave_named
 from ._columns import (
     OF_TEXT,
     Column,
@@ -27,14 +28,17 @@ from ._columns import (
     keep_codes,
     looks_like_id,
     missing_labels,
-    notes_on_reading,
+    origins,
     settle_columns,
+    waves_of,
     why_not,
 )
+from ._decisions import Wanted
 from ._errors import FileError, beginning, listed, no_such_column
 from ._formats import open_source
 from ._frames import MISSING_WORDS, ColumnFacts, ColumnKind
 from ._labels import TargetKind
+from ._reading_notes import notes_on_reading
 from ._source import TableSource
 from ._table_files import EncodedRows
 
@@ -122,19 +126,19 @@ class FileTable:
         self.target_kind: TargetKind | None = None
         self.dropped: dict[str, str] = dict(source.unusable)
         self._check_names([*keep, *ignore], [] if wanted is None else [fact.name for fact in wanted])
-        kinds: dict[str, ColumnKind | None] = {fact.name: fact.kind for fact in wanted or ()}
+        asked = {name: one for fact in wanted or () for name, one in [self._asked(fact)]}
         if wanted is None:
-            kinds = dict.fromkeys(name for name in source.names if name in source.storage and name not in ignore)
+            asked = dict.fromkeys((name for name in source.names if name in source.storage and name not in ignore), Wanted())
             self.dropped |= dict.fromkeys(ignore, "it is to be ignored")
         if target is not None:
-            kinds.setdefault(target, None)
-        self._profile(kinds)
+            asked.setdefault(target, Wanted())
+        self._profile(asked)
         if wanted is None:
             self._choose(keep)
         else:
             self.used = [fact.name for fact in wanted]
             check_kinds(self._columns_named(self.used), self._title)
-        self.notes = [*source.notes, *notes_on_reading(list(self._columns.values()))]
+        self.notes = [*source.notes, *notes_on_reading([column for column in self._columns.values() if column.wave is None])]
 
     def _check_names(self, asked_for: Sequence[str], trained_on: Sequence[str]) -> None:
         """Raise FileError for a column that is not there, and for a target that cannot be predicted."""
@@ -144,14 +148,19 @@ class FileTable:
                 raise no_such_column(name, source.names, self._title)
         if target is not None and target in source.unusable:
             raise FileError(f"The target {target!r} of {self._title} {source.unusable[target]}.")
-        missing = [name for name in trained_on if name not in source.storage]
+        missing = [name for name in trained_on if name not in source.storage and wave_named(name, source.storage) is None]
         if missing:
             raise FileError(f"{beginning(self._title)} lacks {len(missing):,} column(s) that the model was trained on: {listed(missing)}.")
 
-    def _profile(self, kinds: dict[str, ColumnKind | None]) -> None:
+    def _asked(self, fact: ColumnFacts) -> tuple[str, Wanted]:
+        """Return the column of the file that a model learned from, and how it is to be read."""
+        made = wave_named(fact.name, self._source.storage) if fact.name not in self._source.storage else None
+        return (fact.name, Wanted(fact.kind, fact.unit)) if made is None else (made[0].origin, Wanted("number", made[1]))
+
+    def _profile(self, asked: dict[str, Wanted]) -> None:
         """Find out what the columns hold, from all their cells."""
         report = Progress("reading", None, enabled=False)
-        self._columns = settle_columns(self._source, kinds, report)
+        self._columns = settle_columns(self._source, asked, report)
         if self.target_name is not None and self._columns[self.target_name].kind == "text":  # long names of classes
             self._columns[self.target_name] = replace(self._columns[self.target_name], kind="category")
         report.finish()
@@ -162,7 +171,7 @@ class FileTable:
     def _choose(self, keep: Sequence[str]) -> None:
         """Choose the columns to learn from."""
         self.used = []
-        for name, column in self._columns.items():
+        for name, column in list(self._columns.items()):
             if name == self.target_name:
                 continue
             reason = why_not(column)
@@ -172,7 +181,7 @@ class FileTable:
             if reason:
                 self.dropped[name] = reason
             else:
-                self.used.append(name)
+                self.used += [made.name for made in self._waves_of(column)]
         if not self.used:
             reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(self.dropped.items())[:3]) or "it holds the target alone"
             raise FileError(f"{beginning(self._title)} has no column to learn from in its {self.n_rows:,} row(s) ({reasons}).")
@@ -190,12 +199,27 @@ class FileTable:
 
     def _columns_named(self, names: Sequence[str]) -> list[Column]:
         """Return these columns; find out what they hold where they were not asked for at first."""
-        new = [name for name in names if name not in self._columns]
-        for name in new:
-            if name not in self._source.storage:
+        made = {name: wave_named(name, self._source.storage) for name in names if name not in self._source.storage}
+        new: dict[str, Wanted] = {}
+        for name in names:
+            wave = made.get(name)
+            if name in made and wave is None:
                 raise no_such_column(name, self._source.names, self._title)
-        self._columns |= settle_columns(self._source, dict.fromkeys(new))
+            origin, wanted = (name, Wanted()) if wave is None else (wave[0].origin, Wanted("number", wave[1]))
+            new |= {origin: wanted} if origin not in self._columns else {}
+        self._columns |= settle_columns(self._source, new)
+        for wave in made.values():
+            if wave is not None and wave[0].name not in self._columns:
+                self._waves_of(self._columns[wave[0].origin])
         return [self._columns[name] for name in names]
+
+    def _waves_of(self, column: Column) -> list[Column]:
+        """Return the columns to learn from that are made of one of the file: two where its values come again, else itself."""
+        waves = waves_of(column)
+        if any(wave.name in self._source.names for wave in waves):
+            return [column]
+        self._columns |= {wave.name: wave for wave in waves}
+        return waves
 
     @property
     def facts(self) -> list[ColumnFacts]:
@@ -245,7 +269,7 @@ class FileTable:
 
     def _parts(self, columns: list[Column], used: list[Column]) -> Iterator[TablePart]:
         first = 0
-        for part in self._source.parts([column.name for column in columns]):
+        for part in self._source.parts(origins(columns)):
             yield TablePart(part, columns, used, first)
             first += part.cells.num_rows
 

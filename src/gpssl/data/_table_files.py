@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ._arrays import row_blocks
-from ._columns import OF_TEXT, Column, check_kinds, column_of, encoded_arrays, header_of_columns, keep_codes, settle_columns
+from ._columns import OF_TEXT, Column, check_kinds, column_of, encoded_arrays, header_of_columns, keep_codes, settle_columns, waves_of
+from ._decisions import Wanted
 from ._errors import FileError, no_such_column
 from ._formats import TypedFile, open_source
-from ._frames import ColumnKind
 from ._free_text import places_of
 from ._rows import Array, Part, Rows, check_part, is_file_name, rows_of_a_part
 from ._source import TableSource
@@ -51,7 +51,7 @@ class _RowsOfFiles(Rows):
     @property
     def identity(self) -> str:
         """The files with size and time of change, and how their columns are read."""
-        readings = [f"{column.name} {column.kind} {column.reading}" for file in self._opened for column in file.columns]
+        readings = [f"{column.name} {column.kind} {column.way}" for file in self._opened for column in file.columns]
         return "\n".join([*(file.source.identity for file in self._opened), *readings])
 
     @property
@@ -174,15 +174,17 @@ def _opened(sources: Sequence[TableSource], names: Sequence[str]) -> list[_Opene
     """Find out how to read these columns of each file: the first file with rows says what they hold."""
     filled = next((source for source in sources if source.n_rows), sources[0])
     first = _columns_of(filled, names, {})
-    kinds = {column.name: column.kind for column in first}
-    return [_OpenedFile(one, first if one is filled else _columns_of(one, names, kinds), one.n_rows) for one in sources]
+    wanted = {column.origin: Wanted(column.kind, column.unit if column.wave is None else column.reading) for column in first}
+    return [_OpenedFile(one, first if one is filled else _columns_of(one, names, wanted), one.n_rows) for one in sources]
 
 
-def _columns_of(source: TableSource, names: Sequence[str], kinds: dict[str, ColumnKind]) -> list[Column]:
+def _columns_of(source: TableSource, names: Sequence[str], wanted: dict[str, Wanted]) -> list[Column]:
     """Return how to read these columns, as the kinds that are wanted. Only cells of text have to be looked at for that."""
-    text = settle_columns(source, {name: kinds.get(name) for name in names if source.storage[name] in ("text", "category")})
-    columns = [text[name] if name in text else column_of(source, name, kinds.get(name)) for name in names]
-    if kinds and source.n_rows:
+    asked = {name: wanted.get(name, Wanted()) for name in names}
+    text = settle_columns(source, {name: one for name, one in asked.items() if source.storage[name] in ("text", "category")})
+    found = [text[name] if name in text else column_of(source, name, asked[name].kind) for name in names]
+    columns = [made for column in found for made in waves_of(column)]
+    if wanted and source.n_rows:
         check_kinds(columns, source.path, "in the files before it")
     keep_codes(source, columns)
     return columns
