@@ -147,6 +147,8 @@ class Target:
     kind: TargetKind
     values: NDArray[Any]
     """Numbers with NaN, or texts with None, where it is not known. [n]"""
+    is_chosen: bool = False
+    """Whether a person said that these are classes, or numbers; else the cells decide."""
 
     @cached_property
     def is_known(self) -> NDArray[np.bool_]:

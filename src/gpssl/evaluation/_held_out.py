@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,8 +22,22 @@ from ._selective import RiskCoverageCurve, risk_controlled_threshold, risk_cover
 
 Array = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+WatchFold = Callable[[Any, NDArray[np.intp]], None]
+"""Called with a model, and the places of labeled rows that it has not seen."""
 
 N_FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How sure predictions are of labels that were held out, and of rows without a label, where that cannot be by chance."""
+
+    held_out: float
+    """Mean probability of the predicted class at labels that were held out; for numbers, the typical standard deviation (geometric)."""
+    others: float
+    """The same, at rows without a label."""
+    z: float
+    """How many standard errors they are apart."""
 
 
 class Labeled(NamedTuple):
@@ -143,12 +157,14 @@ def hold_out_classes(
     n_folds: int = N_FOLDS,
     random_state: int | None = 0,
     task: str = "cross-validation",
+    watch: WatchFold | None = None,
 ) -> HeldOutClasses:
     """Return each labeled row's probabilities by a model that was trained without it, and without its group.
 
     A class that is missing from a training fold has probability zero there, so that its rows count as errors. Where a fold leaves fewer
     than two classes to learn from, all are equally probable. `random_state` shuffles the rows before they are dealt to folds; None deals
-    them in their order. Progress is shown under the name `task`.
+    them in their order. Progress is shown under the name `task`. `watch` is called with the model of each fold and the places of its
+    rows, while the model is there.
     """
     classes = np.unique(y)
     proba = np.full((len(y), len(classes)), 1 / len(classes))
@@ -157,7 +173,7 @@ def hold_out_classes(
     folds = _folds(StratifiedKFold if groups is None else StratifiedGroupKFold, min(n_folds, commonest), y, groups, random_state)
     folds = [(training, held_out) for training, held_out in folds if len(held_out) > 0 and len(np.unique(y[training])) > 1]
     fold = np.full(len(y), -1)
-    for number, (fitted, held_out) in enumerate(_models_of_folds(model, rows, y, folds, task)):
+    for number, (fitted, held_out) in enumerate(_models_of_folds(model, rows, y, folds, task, watch)):
         proba[held_out] = probabilities_of(fitted, _safe_indexing(rows, held_out), classes)
         is_judged[held_out], fold[held_out] = True, number
     if not is_judged.any():
@@ -176,6 +192,7 @@ def hold_out_numbers(
     groups: NDArray[Any] | None = None,
     random_state: int | None = 0,
     task: str = "cross-validation",
+    watch: WatchFold | None = None,
 ) -> HeldOutNumbers:
     """Return each labeled row's prediction by a model that was trained without it, and without its group."""
     folds = _folds(KFold if groups is None else GroupKFold, N_FOLDS, y, groups, random_state)
@@ -184,7 +201,7 @@ def hold_out_numbers(
         raise ValueError(f"{what} are too few to hold some of them out: fill in more cells.")
     mean, std, level, density = np.empty((4, len(y)))
     fold = np.empty(len(y), dtype=np.intp)
-    for number, (fitted, held_out) in enumerate(_models_of_folds(model, rows, y, folds, task)):
+    for number, (fitted, held_out) in enumerate(_models_of_folds(model, rows, y, folds, task, watch)):
         means, stds = fitted.predict_draws(_safe_indexing(rows, held_out))
         weights = component_weights(fitted)
         mean[held_out], within, between = mixture_moments(means, stds, weights)
@@ -206,10 +223,15 @@ def _folds(splitter: Any, n_folds: int, y: NDArray[Any], groups: NDArray[Any] | 
         return list(folds.split(np.zeros(len(y)), y, groups))
 
 
-def _models_of_folds(model: Any, rows: Any, y: NDArray[Any], folds: Folds, task: str) -> Iterator[tuple[Any, NDArray[np.intp]]]:
+def _models_of_folds(
+    model: Any, rows: Any, y: NDArray[Any], folds: Folds, task: str, watch: WatchFold | None
+) -> Iterator[tuple[Any, NDArray[np.intp]]]:
     """Yield, for each fold, a model that was fitted without it, and its rows."""
     for training, held_out in Progress(task, len(folds), unit="folds").each(folds):
-        yield clone(model).fit(_safe_indexing(rows, training), y[training]), held_out
+        fitted = clone(model).fit(_safe_indexing(rows, training), y[training])
+        yield fitted, held_out
+        if watch is not None:
+            watch(fitted, held_out)
 
 
 @dataclass(frozen=True)
@@ -245,6 +267,8 @@ class Expectation:
     """The risk of guessing the most frequent class, or the mean: a model must beat it."""
     interval_coverage: float | None
     """The share of numbers that were in their 90 % interval; None for classes."""
+    shift: Shift | None = None
+    """Where the other rows are not like those with a label, by how much: none of the above holds for them then."""
 
 
 def check_labels(target: Target, file: str, notes: list[str]) -> None:
@@ -262,14 +286,22 @@ def check_labels(target: Target, file: str, notes: list[str]) -> None:
         rare = ", ".join(map(str, values[counts == 1][:5]))
         notes.append(f"Classes with a single labeled row count as errors when it is held out: {rare}.")
     if target.kind == "class" and len(values) > len(labels) / 2:
-        notes.append(f"{target.name!r} has {len(values)} classes for {len(labels)} labels. For numbers, pass target_kind='number'.")
+        advice = "" if target.is_chosen else " For numbers, pass target_kind='number'."
+        notes.append(f"{target.name!r} has {len(values)} classes for {len(labels)} labels.{advice}")
 
 
-def expect(model: Any, target: Target, labeled: Labeled, limit: RiskLimit, seed: int) -> Expectation:
+def hold_out(model: Any, target: Target, labeled: Labeled, seed: int, watch: WatchFold | None = None) -> HeldOutClasses | HeldOutNumbers:
+    """Return what models predict for labels that they have not seen."""
+    of_kind: Any = hold_out_classes if target.kind == "class" else hold_out_numbers
+    held_out: HeldOutClasses | HeldOutNumbers = of_kind(
+        model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, watch=watch
+    )
+    return held_out
+
+
+def expect(held_out: HeldOutClasses | HeldOutNumbers, limit: RiskLimit) -> Expectation:
     """Return what to expect, from labels that were held out in turn."""
-    if target.kind == "class":
-        return expect_classes(hold_out_classes(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed), limit)
-    return expect_numbers(hold_out_numbers(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed), limit)
+    return expect_classes(held_out, limit) if isinstance(held_out, HeldOutClasses) else expect_numbers(held_out, limit)
 
 
 def expect_classes(held_out: HeldOutClasses, limit: RiskLimit) -> Expectation:

@@ -1,0 +1,64 @@
+"""Whether the labels are like the other rows: predictions that are much less sure where no label is say that they are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._held_out import Expectation, HeldOutClasses, HeldOutNumbers, Shift
+
+Array = NDArray[np.float64]
+
+LARGEST_Z = 3.0
+"""How many standard errors apart the means may be by chance: more are found in 0.1 % of tables whose labels are a random sample."""
+LEAST_DIFFERENCE = 0.05
+"""The smallest difference between mean probabilities that matters."""
+LEAST_RATIO = 1.5
+"""The smallest ratio of standard deviations that matters, for numbers."""
+
+
+def find_shift(held_out: HeldOutClasses | HeldOutNumbers, others: Array) -> Shift | None:
+    """Return the shift between labeled rows and others; None where there is none, or none that can be told from chance.
+
+    `others` are the certainties of rows without a label: probabilities of the predicted class, or standard deviations. If the labeled rows
+    are a random sample, both sets of certainties c have the same distribution, but that the models which judge held-out labels have
+    seen fewer of them and are less sure, which makes the comparison careful. With the variance of all certainties together,
+
+        z = (mean c at held-out labels − mean c at the others) / sqrt(Var c · (1 / n labels + 1 / n others))
+
+    is about normal. Rows of a group count as one label. A shift needs z > 3 and means that differ by what matters: 5 % in probability, for
+    numbers standard deviations that are 1.5 times as large, where c = −log std.
+    """
+    is_class = isinstance(held_out, HeldOutClasses)
+    known, n_known = _known_certainties(held_out)
+    if n_known < 2 or len(others) < 2:
+        return None
+    unknown = others if is_class else -np.log(others)
+    together = np.concatenate([known, unknown])
+    difference = float(known.mean() - unknown.mean())
+    error = float(together.std() * np.sqrt(1 / n_known + 1 / len(unknown)))
+    matters = LEAST_DIFFERENCE if is_class else np.log(LEAST_RATIO)
+    if difference < matters or difference <= LARGEST_Z * error:
+        return None
+    means = (known.mean(), unknown.mean()) if is_class else (np.exp(-known.mean()), np.exp(-unknown.mean()))
+    return Shift(float(means[0]), float(means[1]), difference / error)
+
+
+def _known_certainties(held_out: HeldOutClasses | HeldOutNumbers) -> tuple[Array, int]:
+    """Return how sure the predictions of held-out labels are, and how many of these are independent."""
+    if isinstance(held_out, HeldOutNumbers):
+        return -np.log(held_out.std), len(held_out.std)
+    judged = np.ones(len(held_out.y), dtype=bool) if held_out.is_judged is None else held_out.is_judged
+    n_independent = int(judged.sum()) if held_out.groups is None else len(np.unique(held_out.groups[judged]))
+    return held_out.certainty[judged], n_independent
+
+
+def without_promise(expectation: Expectation, shift: Shift | None) -> Expectation:
+    """Return the expectation with the shift; where there is one, nothing is kept that depends on a promise."""
+    if shift is None:
+        return expectation
+    if expectation.threshold == -np.inf:
+        return replace(expectation, shift=shift)
+    return replace(expectation, shift=shift, threshold=np.inf, coverage=0.0, kept_risk=float("nan"))
