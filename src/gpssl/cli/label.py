@@ -20,6 +20,10 @@ MANY_ERRORS = 0.1
 MOST_CLASSES = 12
 MOST_MEMBERS, LEAST_SHARE = 3, 0.05
 """How many representations to name, and their least share of the weight."""
+MOST_COLUMNS, LEAST_IMPORTANCE = 5, 0.02
+"""How many columns to name, and their least share of what matters."""
+MOST_SUSPICIOUS = 5
+"""How many labels to show that are perhaps wrong."""
 
 
 def label(
@@ -27,10 +31,10 @@ def label(
     target: _options.TargetColumn,
     out: _options.Out,
     max_risk: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "--max-risk",
-            help="Largest error rate of what is kept (for numbers: root mean squared error); the rest abstains.",
+            help="Largest error rate of what is kept, 0.05 or 5% (for numbers: root mean squared error); the rest abstains.",
             show_default=False,
         ),
     ] = None,
@@ -83,20 +87,22 @@ def label(
             only_new=only_new,
             force=force,
         )
-    show_result(result, _lines(result, max_risk, confidence), as_json=as_json)
+    show_result(result, _lines(result), as_json=as_json)
 
 
-def _lines(result: LabeledTable, max_risk: float | None, confidence: float) -> Iterator[str]:
+def _lines(result: LabeledTable) -> Iterator[str]:
     """Yield what to know of the predictions."""
-    from ..evaluation._held_out import RiskLimit
     from ..workflows._sentences import expected, promised
 
     yield f"{result.n_rows:,} rows: {result.n_labeled:,} had a label in {result.target!r}, {result.n_predicted:,} were predicted."
     yield expected(result.expectation)
-    if max_risk is not None:
-        yield promised(result.expectation, RiskLimit(max_risk, confidence), result.n_predicted, result.n_abstained)
+    if result.promise.max_risk is not None:
+        yield promised(result.expectation, result.promise, result.n_predicted, result.n_abstained)
     if len(result.members) > 1:
         yield _believed(result)
+    if result.importance:
+        yield _matters(result)
+    yield from _perhaps_wrong(result)
     if result.kind == "class" and result.expectation.risk > MANY_ERRORS:
         yield "If these are too many: label more rows. gpssl compare says whether another method does better."
     if result.counts:
@@ -109,3 +115,19 @@ def _believed(result: LabeledTable) -> str:
     largest = sorted(result.members, key=lambda member: -member.share)[:MOST_MEMBERS]
     named = [f"{member.name} ({percent(member.share, 0)})" for member in largest if member.share >= LEAST_SHARE]
     return f"The labels believe most in: {'; '.join(named)}."
+
+
+def _matters(result: LabeledTable) -> str:
+    """Name the columns without which predictions become worse."""
+    named = [f"{one.name} ({percent(one.share, 0)})" for one in result.importance[:MOST_COLUMNS] if one.share >= LEAST_IMPORTANCE]
+    if not named:
+        return "No column matters by itself: held-out predictions are as good when any one of them is shuffled."
+    return f"Columns that matter most: {', '.join(named)}."
+
+
+def _perhaps_wrong(result: LabeledTable) -> Iterator[str]:
+    """Show the labels that are most doubtful."""
+    for one in result.suspicious[:MOST_SUSPICIOUS]:
+        yield f"Perhaps wrong: {one.text}."
+    if len(result.suspicious) > MOST_SUSPICIOUS:
+        yield f"Perhaps wrong too: {len(result.suspicious) - MOST_SUSPICIOUS:,} more, which --json lists."

@@ -20,7 +20,7 @@ from ..io._card import representation_of
 from ..io._model_files import load
 from ._choices import MAX_INDUCING, Alike, Settings
 from ._label import PredictionColumns, names_of_results
-from ._subject import NewColumns, Roles, Subject, SubjectPart, as_path, check_outputs, model_path, open_subject
+from ._subject import NewColumns, Roles, Subject, SubjectPart, Writing, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
 
@@ -108,8 +108,7 @@ def embed(
         ssl = subject.fit(settings)
         representation = RepresentationColumns(ssl)
         columns = NewColumns(subject, lambda part, _: representation(part.learned_rows))
-        with subject.saving(ssl, model_file, force=force):
-            columns.write(out, only_new=only_new, force=force)
+        subject.finish(ssl, columns, out, model_file, Writing(only_new, force))
     return representation.summary(subject, ssl, columns, written)
 
 
@@ -162,7 +161,7 @@ def transform(
 
     columns = NewColumns(subject, of_part)
     with subject.noting():
-        columns.write(out, only_new=only_new, force=force)
+        columns.write(out, Writing(only_new, force))
     return representation.summary(subject, loaded, columns, written, target)
 
 

@@ -20,9 +20,11 @@ from .._runtime import CONFIDENCE, N_DRAWS
 from ..data._labels import Target, TargetKind
 from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
-from ..evaluation._held_out import Expectation, RiskLimit, check_labels, expect, what_cannot_be_promised
+from ..evaluation._held_out import Expectation, RiskLimit, check_labels
+from ..evaluation._importance import ColumnImportance
 from ._choices import MAX_INDUCING, Alike, ChoiceError, Settings
-from ._subject import NewColumns, Roles, Subject, SubjectPart, as_path, check_outputs, model_path, open_subject
+from ._label_findings import SuspiciousLabel, find_out
+from ._subject import NewColumns, Roles, Subject, SubjectPart, Writing, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
 
@@ -49,9 +51,16 @@ class LabeledTable:
     n_abstained: int
     counts: dict[str, int] | None
     """How often each class was predicted and kept."""
+    promise: RiskLimit
+    """What was asked of the predictions that are kept."""
     expectation: Expectation
     members: list[downstream.MemberShare]
     """Which representations the labels believe in, and how far; see `MarginalizedClassifier.members_`."""
+    importance: list[ColumnImportance]
+    """Which columns matter most: how much worse held-out predictions become when a column is shuffled. Columns that tell the same share
+    their importance. Empty for tissue."""
+    suspicious: list[SuspiciousLabel]
+    """Labels that are perhaps wrong, the most doubtful first: held-out predictions contradict them with high certainty."""
     written: list[Path]
     notes: list[str]
     model: Any = field(repr=False)
@@ -67,7 +76,7 @@ def label(
     table: Any,
     target: str,
     *,
-    max_risk: float | None = None,
+    max_risk: float | str | None = None,
     confidence: float = CONFIDENCE,
     n_components: int | None = None,
     alike: Literal["columns", "neighbors"] | Alike | None = None,
@@ -98,7 +107,8 @@ def label(
         The column to predict; cells without a label are empty.
     max_risk, confidence
         The largest error rate of the predictions that are kept, and the confidence with which it is held; for numbers the largest root mean
-        squared error, on average. The others abstain. None keeps all.
+        squared error, on average. The others abstain. None keeps all. A text may be a percentage, as on the command line: "5%". Where
+        predictions are much less sure of the other rows than of held-out labels, nothing is promised and nothing kept.
     alike, temperature, n_draws
         Where one of them is given, predictions come from `n_draws` functions of one `GPSSL`, weighed by the labels, and not from the pool:
         as `embed` would learn it, with kernel and temperature of your choice.
@@ -128,38 +138,41 @@ def label(
     """
     _check_share("confidence", confidence)
     settings = settings_of(n_components, alike, temperature, n_draws, max_inducing, random_state)
-    out, model_file, limit = as_path(out), model_path(as_path(out), model_out), RiskLimit(max_risk, confidence)
+    out, model_file = as_path(out), model_path(as_path(out), model_out)
     given = labels if isinstance(labels, list | tuple) else [labels]
     written = check_outputs([table, *given], [out, model_file], force=force)
-    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), results=names_of_results(target), labels=labels)
-    labels = subject.target()
-    _check_risk(max_risk, labels.kind)
+    roles = Roles(target, target_kind, group, keep, ignore)
+    subject = open_subject(table, roles, results=names_of_results(target), labels=labels)
+    known = subject.target()
+    limit = RiskLimit(_risk_of(max_risk, known.kind), confidence)
     with subject.noting():
-        check_labels(labels, subject.name, subject.notes)
-        model = new_model(subject, subject.fit(settings), labels, settings)
-        labeled = subject.labeled()
-        expectation = expect(model, labels, labeled, limit, settings.seed)
-        fitted = model.fit(labeled.rows, labeled.y)
-        subject.notes.extend(what_cannot_be_promised(expectation, limit, labels))
-        predict = PredictionColumns(fitted, target, None if max_risk is None else expectation.threshold)
-        columns = NewColumns(subject, lambda part, where: predict(part, ~labels.is_known[where]))
-        found = {"target_kind": labels.kind, "seed": settings.seed, "promise": asdict(limit), "expectation": _finite(asdict(expectation))}
-        with subject.saving(fitted, model_file, force=force, notes=found):
-            columns.write(out, only_new=only_new, force=force)
+        check_labels(known, subject.name, subject.notes)
+        model = new_model(subject, subject.fit(settings), known, settings)
+        found = find_out(model, subject, known, limit, settings.seed)
+        predict = PredictionColumns(found.fitted, target, None if limit.max_risk is None else found.expectation.threshold)
+        columns = NewColumns(subject, lambda part, where: predict(part, ~known.is_known[where]))
+        of_run = {"target_kind": known.kind, "seed": settings.seed, "promise": asdict(limit), **found.notes()}
+        subject.finish(
+            found.fitted, columns, out, model_file, Writing(only_new, force), lambda: {**of_run, "decided": asdict(predict.decided())}
+        )
+    decided = predict.decided()
     return LabeledTable(
         target=target,
-        kind=labels.kind,
-        classes=fitted.classes_.tolist() if labels.kind == "class" else None,
+        kind=known.kind,
+        classes=found.fitted.classes_.tolist() if known.kind == "class" else None,
         n_rows=subject.n_rows,
-        n_labeled=len(labeled.y),
-        n_predicted=predict.n_predicted,
-        n_abstained=predict.n_abstained,
-        counts=dict(predict.counts) if labels.kind == "class" else None,
-        expectation=expectation,
-        members=fitted.members_,
+        n_labeled=found.n_labeled,
+        n_predicted=decided.n_predicted,
+        n_abstained=decided.n_abstained,
+        counts=decided.counts,
+        promise=limit,
+        expectation=found.expectation,
+        members=found.fitted.members_,
+        importance=found.importance,
+        suspicious=found.suspicious,
         written=written,
         notes=subject.notes,
-        model=fitted,
+        model=found.fitted,
         new_columns=columns,
     )
 
@@ -192,6 +205,16 @@ def new_model(subject: Subject, ssl: GPSSL, target: Target, settings: Settings) 
     return kind(FrozenEstimator(representation), n_draws=settings.n_draws, random_state=settings.seed)
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What a run decided."""
+
+    n_predicted: int
+    n_abstained: int
+    counts: dict[str, int] | None
+    """How often each class was predicted and kept; None for numbers."""
+
+
 class PredictionColumns:
     """The columns of predictions for parts of a table, and how many were made and kept."""
 
@@ -201,6 +224,10 @@ class PredictionColumns:
         self.n_predicted = self.n_abstained = 0
         self.counts = Counter[str]()
         """How often each class was predicted and kept."""
+
+    def decided(self) -> Decided:
+        """Return how many predictions were made, and kept, so far."""
+        return Decided(self.n_predicted, self.n_abstained, dict(self.counts) if self.is_class else None)
 
     @classmethod
     def of_model(cls, model: Any, target: str) -> PredictionColumns:
@@ -243,21 +270,34 @@ def _spread(values: NDArray[Any], places: NDArray[np.bool_]) -> Any:
     return pd.array(out, dtype="boolean") if values.dtype.kind == "b" else out
 
 
-def _check_risk(max_risk: float | None, kind: TargetKind) -> None:
+def _risk_of(max_risk: float | str | None, kind: TargetKind) -> float | None:
+    """Return the largest risk: for classes a share, of which a text may be the percentage; for numbers an error in their unit."""
     if max_risk is None:
-        return
+        return None
+    if isinstance(max_risk, str):
+        max_risk = _number_of(max_risk, kind)
     if kind == "class":
         _check_share("max_risk", max_risk)
     elif not 0 < max_risk < float("inf"):
         raise ChoiceError("max_risk", "for numbers it is the largest root mean squared error, a positive number.")
+    return float(max_risk)
+
+
+def _number_of(text: str, kind: TargetKind) -> float:
+    """Return the number that a person has written; for classes, "5" and "5%" are five percent."""
+    bare = text.strip().removesuffix("%").strip()
+    is_percent = text.strip().endswith("%")
+    if is_percent and kind == "number":
+        raise ChoiceError("max_risk", f"{text} is no root mean squared error: for numbers write it in the unit of the target.")
+    try:
+        number = float(bare)
+    except ValueError as error:
+        raise ChoiceError("max_risk", f"{text!r} is no number: write 0.05 or 5% for five percent.") from error
+    return number / 100 if kind == "class" and (is_percent or number >= 1) else number
 
 
 def _check_share(parameter: str, value: float) -> None:
     """Raise ChoiceError unless the value lies between 0 and 1."""
     if not 0 < value < 1:
-        raise ChoiceError(parameter, f"{value:g} is no share between 0 and 1.")
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace infinity and NaN, which JSON has not, by words that `float` takes."""
-    return {name: str(value) if isinstance(value, float) and not np.isfinite(value) else value for name, value in values.items()}
+        percentage = f": write {value / 100:g} for {value:g} percent" if 1 <= value < 100 else ""
+        raise ChoiceError(parameter, f"{value:g} is no share between 0 and 1{percentage}.")

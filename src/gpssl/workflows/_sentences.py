@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._runtime import percent
-from ..evaluation._held_out import Expectation, RiskLimit
+from ..evaluation._held_out import Expectation, RiskLimit, Shift
 
 
 def expected(expectation: Expectation) -> str:
     """Return how wrong all predictions are expected to be."""
+    if expectation.shift is not None:
+        return _not_alike(expectation, expectation.shift)
     if expectation.interval is not None:
         low, high = expectation.interval
         return (
@@ -22,6 +24,21 @@ def expected(expectation: Expectation) -> str:
         f"Expect a root mean squared error of {expectation.risk:.4g} (cross-validation on {expectation.n_judged:,} numbers; always "
         f"guessing their mean: {expectation.baseline_risk:.4g}). Of these, {percent(expectation.interval_coverage or 0.0, 0)} were within "
         "their 90 % intervals."
+    )
+
+
+def _not_alike(expectation: Expectation, shift: Shift) -> str:
+    """Return why nothing can be promised for rows that are not like those with a label."""
+    start, advice = "Nothing can be promised: the labels are not like the other rows.", "Label some of the others, chosen at random."
+    if expectation.interval is not None:
+        return (
+            f"{start} Labels that are held out are predicted with a mean probability of {percent(shift.held_out, 0)} "
+            f"({percent(expectation.risk)} errors), rows without a label with {percent(shift.others, 0)}: by these probabilities about "
+            f"{percent(1 - shift.others, 0)} of the predictions are wrong. {advice}"
+        )
+    return (
+        f"{start} Labels that are held out are predicted with a standard deviation of {shift.held_out:.4g} (root mean squared error "
+        f"{expectation.risk:.4g}), rows without a label with {shift.others:.4g}. {advice}"
     )
 
 
@@ -48,6 +65,7 @@ def expectation_of(notes: Mapping[str, Any]) -> Expectation | None:
     interval = values.get("interval")
     values["interval"] = None if interval is None else (float(interval[0]), float(interval[1]))
     try:
+        values["shift"] = None if values.get("shift") is None else Shift(**values["shift"])
         return Expectation(**values)
     except TypeError:  # a card of another version lacks some of it
         return None

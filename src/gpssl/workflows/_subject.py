@@ -6,7 +6,7 @@ import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -177,11 +177,14 @@ class Subject(ABC):
             progress.advance(part.n_rows)
         progress.finish()
 
-    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
-        """Write a table of the rows as they were read, and the new columns, which replace those of an earlier run."""
-        write_table(out, self._frames(new_columns, only_new, is_typed(out)), force=force)
+    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool, finish: Step) -> None:
+        """Write a table of the rows as they were read, and the new columns, which replace those of an earlier run.
 
-    def _frames(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool) -> Iterator[Any]:
+        `finish` is called when all rows are written, and before the file is put in its place: where it fails, there is no file.
+        """
+        write_table(out, self._frames(new_columns, only_new, is_typed(out), finish), force=force)
+
+    def _frames(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool, finish: Step) -> Iterator[Any]:
         for part, where in self.numbered_parts("writing"):
             new = new_columns(part, where)
             if not only_new:
@@ -190,6 +193,7 @@ class Subject(ABC):
                     cells[self.roles.target] = self.given.in_cells(cells[self.roles.target], where)
                 new = cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
             yield new
+        finish()
 
     @contextmanager
     def noting(self) -> Iterator[None]:
@@ -217,22 +221,39 @@ class Subject(ABC):
                     error.add_note(text)
                 raise
 
-    @contextmanager
-    def saving(self, model: Any, path: Path | None, *, force: bool, notes: Mapping[str, Any] | None = None) -> Iterator[None]:
-        """Give the model its card, and save it where the block succeeds: results and model are both written, or neither is."""
+    def finish(self, model: Any, columns: NewColumns, out: Path | None, model_file: Path | None, how: Writing, notes: Notes = dict) -> None:
+        """Write the new columns, save the model and give it its card: results and model are both written, or neither is.
+
+        `notes` is called when the columns of all rows have been made, so that the card can say what was found on the way.
+        """
         own = {"kind": self.kind, "table": self.name, "rows": self.n_rows, "target": self.roles.target, "group": self.roles.group}
-        all_notes = {**{name: value for name, value in own.items() if value is not None}, **(notes or {})}
-        if path is None:
-            yield
-        else:
-            with replacing(path, force=force) as beside:
-                save(model, beside, trained_on=self.facts, notes=all_notes)
-                yield
-        attach_card(card_of(model, self.facts, all_notes), model)
+        found: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+
+        def save_beside(beside: Path | None) -> None:
+            found.update(notes())
+            if beside is not None:
+                save(model, beside, trained_on=self.facts, notes=found)
+
+        with replacing(model_file, force=how.force) if model_file is not None else nullcontext() as beside:
+            columns.write(out, how, lambda: save_beside(beside))
+        attach_card(card_of(model, self.facts, found), model)
 
 
 NewColumnsOfPart = Callable[[SubjectPart, slice], Any]
 """From a part and its places to a data frame of new columns."""
+Notes = Callable[[], Mapping[str, Any]]
+"""What a card says, when all is known."""
+Step = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How results are written."""
+
+    only_new: bool = False
+    """Whether the new columns are written alone."""
+    force: bool = False
+    """Whether files that exist are replaced."""
 
 
 class NewColumns:
@@ -242,12 +263,13 @@ class NewColumns:
         self._subject, self._of_part = subject, of_part
         self._frame: Any = None
 
-    def write(self, out: Path | None, *, only_new: bool, force: bool) -> None:
-        """Write them beside the rows; without a file, keep them."""
+    def write(self, out: Path | None, how: Writing, finish: Step = lambda: None) -> None:
+        """Write them beside the rows; without a file, keep them. `finish` is called when all are made, and nothing is in its place yet."""
         if out is None:
             self._frame = self._evaluated()
+            finish()
         else:
-            self._subject.write(out, self._of_part, only_new=only_new, force=force)
+            self._subject.write(out, self._of_part, only_new=how.only_new, force=how.force, finish=finish)
 
     def frame(self) -> Any:
         """Return them in a data frame; what was written to a file is evaluated again."""

@@ -124,7 +124,8 @@ class TableSubject(Subject):
         """Return the column that was named when the table was opened."""
         if self.roles.target is None or self.table.target_kind is None:
             raise ValueError("Name the column to predict.")
-        target = Target(self.roles.target, self.table.target_kind, self.table.target())
+        is_chosen = self.roles.target_kind is not None
+        target = Target(self.roles.target, self.table.target_kind, self.table.target(), is_chosen)
         return target if self.given is None else self.given.merged(target)
 
     def groups(self) -> NDArray[Any] | None:

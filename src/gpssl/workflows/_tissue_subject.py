@@ -21,7 +21,7 @@ from ..spatial._composition import spatial_blocks
 from ..spatial._embedding import embed, modalities, representation
 from ._choices import Alike, Settings
 from ._given_labels import GivenLabels
-from ._subject import SPOTS, Array, NewColumnsOfPart, Roles, Subject, SubjectPart, left_out_notes
+from ._subject import SPOTS, Array, NewColumnsOfPart, Roles, Step, Subject, SubjectPart, left_out_notes
 
 KEY = "gpssl"
 
@@ -108,10 +108,10 @@ class TissueSubject(Subject):
         column = self.adata.obs[self.roles.target]
         kind = self.roles.target_kind or ("number" if column.dtype.kind == "f" and (column.dropna() % 1 != 0).any() else "class")
         if kind == "number":
-            return Target(self.roles.target, kind, column.to_numpy(dtype=np.float64))
+            return Target(self.roles.target, kind, column.to_numpy(dtype=np.float64), self.roles.target_kind is not None)
         texts = column.astype(object).where(column.notna(), None)
         values = [None if value is None or str(value) in UNLABELED_WORDS else str(value) for value in texts]
-        return Target(self.roles.target, kind, np.array(values, dtype=object))
+        return Target(self.roles.target, kind, np.array(values, dtype=object), self.roles.target_kind is not None)
 
     def groups(self) -> NDArray[Any] | None:
         """Return the groups that were named, else blocks of neighboring spots: nearby spots leak label information."""
@@ -125,10 +125,10 @@ class TissueSubject(Subject):
         """Return where the spots lie. [n, 2]"""
         return None if self._spatial_key is None else np.asarray(self.adata.obsm[self._spatial_key], dtype=np.float64)[:, :2]
 
-    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool) -> None:
+    def write(self, out: Path, new_columns: NewColumnsOfPart, *, only_new: bool, force: bool, finish: Step) -> None:
         """Write AnnData with the new columns in `obs`, or a table of them."""
         if out.suffix.lower() != SPOTS:
-            super().write(out, new_columns, only_new=only_new, force=force)
+            super().write(out, new_columns, only_new=only_new, force=force, finish=finish)
             return
         new = new_columns(next(self.parts()), slice(0, self.n_rows))
         for name in new.columns:
@@ -136,6 +136,7 @@ class TissueSubject(Subject):
             self.adata.obs[name] = pd.Categorical(new[name]) if new[name].dtype == object else new[name].array
         with replacing(out, force=force) as beside:
             self.adata.write_h5ad(beside)
+            finish()
 
 
 def _own(adata: Any) -> Any:
