@@ -306,7 +306,7 @@ def test_report_and_info_of_a_model(table: Path, tmp_path: Path) -> None:
     done("label", table, "-t", "kind", "-o", tmp_path / "out.csv", *FEW)
     model = tmp_path / "out.gpssl"
     output = done("report", model, table, "-o", tmp_path / "out.html", "--no-rivals")
-    assert "On labels that it was not shown, 0.0 % of the predictions were wrong." in output
+    assert "All 36 predictions are kept. Expect 0.0 % errors among all predictions" in output
     assert "things.csv" in (tmp_path / "out.html").read_text()
     assert "--force" in refused("report", model, table, "-o", tmp_path / "out.html", "--no-rivals")
     information = done("info", model)
@@ -323,7 +323,7 @@ def test_report_of_a_representation_needs_no_labels(table: Path, tmp_path: Path)
     assert "without looking at labels" in output
     assert (tmp_path / "out.html").exists()
     output = done("report", tmp_path / "out.gpssl", table, "--target", "kind", "--no-rivals", "--force")
-    assert "From 24 labels it predicts kind." in output
+    assert "All 36 predictions are kept. Expect 0.0 % errors among all predictions" in output
 
 
 def test_report_refuses_a_target_that_the_model_has_seen(table: Path, tmp_path: Path) -> None:
@@ -347,9 +347,9 @@ def test_report_holds_out_groups_as_label_did_and_can_have_another_target(tmp_pa
     options = ("-t", "kind", "--group", "box", "--ignore", "price", "-o", tmp_path / "out.csv", *FEW)
     expected = as_json("label", table, *options)["expectation"]["risk"]
     output = done("report", tmp_path / "out.gpssl", table, "--no-rivals")
-    assert f"{100 * expected:.1f} % of the predictions were wrong" in output
+    assert f"Expect {100 * expected:.1f} % errors among all predictions" in output
     other = done("report", tmp_path / "out.gpssl", table, "--no-rivals", "--target", "price", "--force")
-    assert "From 80 labels it predicts price." in other
+    assert "All rows have a label in 'price': nothing is left to predict." in other
     assert "dear" in (tmp_path / "out.html").read_text()
 
 

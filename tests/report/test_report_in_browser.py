@@ -171,7 +171,7 @@ def test_the_slider_counts_and_grays_out(page: Page) -> None:
     assert [page.is_gray(row) for row in (5, 20, 40, 55)] == [False, True, False, False]
     strict = page.slide(0)
     assert "Kept 10 of 50" in strict
-    assert "40 left to a person. Expected error rate among the kept: 0.9" in strict
+    assert "40 left to a person. In cross-validation the error rate of the kept was 0.9" in strict
     assert [page.is_gray(row) for row in (5, 20, 40, 55)] == [False, True, True, False]
     assert "Kept 50 of 50" in page.slide(2)
     assert not any(page.is_gray(row) for row in (5, 20, 40, 55))

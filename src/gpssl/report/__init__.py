@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ._content import (
         Chart,
         ClassColoring,
+        ClassErrors,
+        ColumnBar,
+        Compared,
         Fact,
         HoverColumn,
         NamedCurve,
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
         ReportContent,
         RiskTable,
         SpectrumChart,
+        Suspicion,
         Thresholds,
     )
     from ._making import Report, make_report
@@ -31,6 +35,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Chart",
     "ClassColoring",
+    "ClassErrors",
+    "ColumnBar",
+    "Compared",
     "Fact",
     "HoverColumn",
     "NamedCurve",
@@ -41,6 +48,7 @@ __all__ = [
     "ReportContent",
     "RiskTable",
     "SpectrumChart",
+    "Suspicion",
     "Thresholds",
     "make_report",
     "render",

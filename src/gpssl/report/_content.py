@@ -33,6 +33,8 @@ class Points:
     """Whether y grows downwards, as in images."""
     sampled_from: int | None = None
     """How many rows the file has, where only some of them are shown."""
+    numbering: str = ""
+    """What the numbers of the rows are, in a sentence: "Rows are numbered by the lines of the file."."""
 
     def __post_init__(self) -> None:
         _check_length("y", self.y, len(self.x))
@@ -101,7 +103,7 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Thresholds that hold each risk target in one sense: on average, or with 95 % confidence."""
+    """Thresholds that hold each risk target in one sense: with 95 % confidence, or on average, which is no promise."""
 
     name: str
     threshold: Array
@@ -111,6 +113,10 @@ class Thresholds:
     risk: Array
     """Expected risk among the kept, from cross-validation; NaN where none is kept. [t]"""
     explanation: str = ""
+    n_kept: Array | None = None
+    """How many predictions of the whole table are kept; None: the page counts the rows that it shows. [t]"""
+    is_promise: bool = True
+    """False for what is only estimated, which the page says wherever it shows it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +124,7 @@ class RiskTable:
     """What the slider moves over."""
 
     targets: Array
-    """Risks that a person may ask for, increasing. [t]"""
+    """Risks that a person may ask for, increasing; infinity stands for no limit. [t]"""
     promises: Sequence[Thresholds]
     """One or more; the first is shown at the start."""
     risk_name: str = "error rate"
@@ -126,6 +132,8 @@ class RiskTable:
     """ "%" shows shares as percentages; otherwise the unit of the predicted numbers, or nothing."""
     start: int = 0
     """Position of the target at which the slider starts."""
+    n_decided: int | None = None
+    """How many predictions of the whole table there are to keep or to leave to a person, where the promises have `n_kept`."""
 
     def __post_init__(self) -> None:
         if len(self.promises) == 0 or len(self.targets) == 0:
@@ -137,6 +145,9 @@ class RiskTable:
         for promise in self.promises:
             for name in ("threshold", "coverage", "risk"):
                 _check_length(f"{name} of {promise.name!r}", getattr(promise, name), len(self.targets))
+            _check_length(f"n_kept of {promise.name!r}", promise.n_kept, len(self.targets))
+            if (promise.n_kept is None) != (self.n_decided is None):
+                raise ValueError("n_decided and the n_kept of each promise count the whole table: pass all of them, or none.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +194,53 @@ class Belief(NamedTuple):
     """Its share of the weight, from 0 to 1."""
 
 
+class ClassErrors(NamedTuple):
+    """How one class fares."""
+
+    name: str
+    n_labels: int
+    n_wrong: int
+    """Of the labels, how many held-out predictions were wrong."""
+    lower: float
+    upper: float
+    """Ends of the 95 % interval of the share of errors."""
+    n_predicted: int
+    """How many rows without a label are predicted to be of this class."""
+
+
+class ColumnBar(NamedTuple):
+    """How much a column matters."""
+
+    name: str
+    increase: float
+    """How much worse predictions become without it; not above zero: it does not matter."""
+    words: str = ""
+    """The same for people."""
+
+
+class Suspicion(NamedTuple):
+    """A label that may be wrong."""
+
+    row: str
+    """What the row is called."""
+    label: str
+    """As given."""
+    predicted: str
+    """What the model predicts from the other labels."""
+    probability: float
+    """How probable that is, says the model."""
+
+
+class Compared(NamedTuple):
+    """What the labels say of this model against another method."""
+
+    name: str
+    """The other method, in words."""
+    verdict: str
+    """In a word or two: "better", "undecided"."""
+    sentence: str
+
+
 class Fact(NamedTuple):
     """A setting or result, and what it means in plain words."""
 
@@ -198,6 +256,8 @@ class ReportContent:
     title: str
     subtitle: str = ""
     """The file, its number of rows, a date, a version."""
+    warnings: Sequence[str] = ()
+    """What a reader must know before anything else, at the top of the page."""
     summary: Sequence[str] = ()
     """Sentences in plain words."""
     points: Points
@@ -210,6 +270,12 @@ class ReportContent:
     """The slider, which needs `predictions`."""
     risk_coverage: Chart | None = None
     reliability: Chart | None = None
+    by_class: Sequence[ClassErrors] = ()
+    compared: Sequence[Compared] = ()
+    importance: Sequence[ColumnBar] = ()
+    """Columns, the one that matters most first."""
+    suspicious: Sequence[Suspicion] = ()
+    """Labels that may be wrong, the most suspicious first."""
     believed: Sequence[Belief] = ()
     """Representations and their shares, largest first; empty where there is only one."""
     uncertain: int = 50

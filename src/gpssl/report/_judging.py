@@ -4,52 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from .._runtime import CONFIDENCE, N_DRAWS, percent
+from .._runtime import N_DRAWS
 from ..data._labels import Target
 from ..downstream._marginal import Marginalized, inner
 from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
-from ..evaluation._calibration import reliability_curve, root_mean_squared_error
+from ..evaluation._calibration import reliability_curve
 from ..evaluation._held_out import (
     HeldOutClasses,
     HeldOutNumbers,
     Labeled,
-    certain_threshold,
+    RiskLimit,
+    expect_classes,
+    expect_numbers,
     hold_out_classes,
     hold_out_numbers,
     number_curve,
-    threshold_on_average,
 )
 from ..evaluation._selective import risk_coverage_curve
 from ..io._card import representation_of
 from ..workflows._choices import FULL, MAX_ROWS, POOL, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
-from ._content import Belief, Chart, ClassColoring, NamedCurve, NumberColoring, Predictions, ReportContent, RiskTable, Thresholds
-from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT, what_is_predicted
+from ._compared import compared_with, overall
+from ._content import Belief, Chart, ClassColoring, ClassErrors, NamedCurve, NumberColoring, ReportContent
+from ._predicting import Predicted, predict_all
+from ._risks import class_risks, number_risks
+from ._run import Run, opening, run_of
+from ._words import THIS_MODEL, method_in_words
 
-Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-ERROR_RATES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
-N_TARGETS = 15
 MOST_BELIEFS, LEAST_BELIEF = 8, 0.01
 """How many representations have a bar of their own, and their least share."""
 LEVELS = np.linspace(0.05, 0.95, 19)
 
 
-def with_predictions(
-    content: ReportContent, loaded: Any, subject: Subject, places: Places, rows: Any, *, rivals: bool, seed: int
-) -> ReportContent:
-    """Add predictions for the rows at these places, by the loaded model, or by heads on its representation for another target."""
+def with_predictions(content: ReportContent, loaded: Any, subject: Subject, places: Places, *, rivals: bool, seed: int) -> ReportContent:
+    """Add predictions by the loaded model, or by heads on its representation for another target; those at these places are shown."""
     ssl, target, labeled = representation_of(loaded), subject.target(), subject.labeled()
+    run = run_of(loaded.card_.notes, target.name)
     has_heads = isinstance(loaded, Marginalized)
     n_draws = loaded.n_draws if has_heads else None
     settings = Settings(n_components=len(ssl.posterior_.weights.mean), n_draws=n_draws or N_DRAWS, seed=seed)
@@ -58,23 +59,50 @@ def with_predictions(
     model = new_model(subject, ssl, target, settings) if own is None else clone(loaded).set_params(representation=own)
     fitted = loaded if predicts_it else clone(model).fit(labeled.rows, labeled.y)
     name = POOL if isinstance(inner(model.representation), RepresentationPool) else FULL
-    held_out = {name: _hold_out(model, labeled, target, seed, name)}
+    held_out = {name: _hold_out(model, labeled, target, seed, THIS_MODEL)}
     if rivals:
         held_out |= _rivals(ssl, subject, labeled, settings, target, without=name)
-    full, shown, is_class = held_out[name], _Shown(rows, places, labeled.places, target), target.kind == "class"
-    error = float(full.is_wrong.mean()) if is_class else root_mean_squared_error(full.y, full.mean)
-    risk_coverage, reliability = _class_charts(held_out) if is_class else _number_charts(held_out)
+    full, is_class = held_out[name], target.kind == "class"
+    predicted = predict_all(fitted, subject, target, labeled, full)
+    compared = compared_with(held_out, name, labeled.groups)
+    risk_coverage, reliability = _charts(held_out, name)
     return replace(
         content,
         title=f"{subject.name}: predicting {target.name}",
-        summary=[*content.summary, what_is_predicted(target, error)],
+        warnings=[*content.warnings, *([] if run.shift is None else [run.shift])],
+        summary=[*_opening(run, full, predicted), *overall(compared), *content.summary],
         colorings=[_labels_coloring(target, places), *content.colorings],
+        by_class=_by_class(full, predicted) if is_class else [],
+        compared=compared,
+        importance=run.importance,
+        suspicious=run.suspicious,
         believed=_believed(fitted),
-        predictions=_classes(fitted, shown, full) if is_class else _numbers(fitted, shown, full),
-        controls=_class_risks(full) if is_class else _number_risks(full),
+        predictions=predicted.shown(places),
+        controls=class_risks(full, run, predicted) if is_class else number_risks(full, run, predicted),
         risk_coverage=risk_coverage,
         reliability=reliability,
     )
+
+
+def _opening(run: Run, held_out: Any, predicted: Predicted) -> list[str]:
+    """Return what the run promised and decided; what cross-validation says today, where there was no such run."""
+    target = predicted.target
+    now = expect_classes(held_out, RiskLimit()) if target.kind == "class" else expect_numbers(held_out, RiskLimit())
+    is_open = ~target.is_known
+    n_predicted = int(is_open.sum())
+    n_kept = int((predicted.certainty[is_open] > (-np.inf if run.threshold is None else run.threshold)).sum())
+    return opening(run, now, target, n_predicted, n_kept, is_same=run.is_on(len(is_open), len(target.labels)))
+
+
+def _by_class(held_out: HeldOutClasses, predicted: Predicted) -> list[ClassErrors]:
+    """Return how each class fares: those with labels, the most frequent first."""
+    counts, found = predicted.counts(), []
+    for name, n_labels in zip(*np.unique(held_out.y, return_counts=True), strict=True):
+        of_class = held_out.y == name
+        groups = None if held_out.groups is None else held_out.groups[of_class]
+        rows = held_out._replace(y=held_out.y[of_class], proba=held_out.proba[of_class], groups=groups)
+        found.append(ClassErrors(str(name), int(n_labels), int(rows.is_wrong.sum()), *rows.error_interval(), counts[str(name)]))
+    return sorted(found, key=lambda one: -one.n_labels)
 
 
 def _believed(model: Any) -> list[Belief]:
@@ -105,57 +133,18 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
 
     def run(name: str, candidates: list[Any]) -> Any:
         chosen = choose_or_default(candidates, known, settings.seed)
-        return _hold_out(chosen.estimator, labeled, target, settings.seed, name)
+        return _hold_out(chosen.estimator, labeled, target, settings.seed, method_in_words(name, numeric=contest.regression))
 
     found, left_out = run_rivals(contest, run, without=[without])
     subject.notes.extend(f"{name} was left out: {reason}" for name, reason in left_out.items())
     return found
 
 
-class _Shown(NamedTuple):
-    """The rows of the page."""
-
-    rows: Any
-    places: Places
-    labeled: Places
-    """Places of all rows with a label."""
-    target: Target
-
-    def with_held_out(self, values: NDArray[Any], held_out: NDArray[Any]) -> NDArray[Any]:
-        """Replace the values of rows with a label, which the model has seen, by those predicted without it."""
-        _, shown, known = np.intersect1d(self.places, self.labeled, return_indices=True)
-        values = values.copy()
-        values[shown] = held_out[known]
-        return values
-
-
-def _classes(model: Any, shown: _Shown, held_out: HeldOutClasses) -> Predictions:
-    found = model.predict_distribution(shown.rows)
-    proba, std = found.proba, found.proba_std
-    if np.array_equal(model.classes_, held_out.classes):
-        proba = shown.with_held_out(proba, held_out.proba)
-    best = proba.argmax(axis=1)
-    return Predictions(
-        target=shown.target.name,
-        predicted=[str(name) for name in model.classes_[best]],
-        certainty=proba.max(axis=1),
-        std=std[np.arange(len(best)), best],
-        labeled=shown.target.is_known[shown.places],
-    )
-
-
-def _numbers(model: Any, shown: _Shown, held_out: HeldOutNumbers) -> Predictions:
-    found = model.predict_distribution(shown.rows)
-    mean, std = shown.with_held_out(found.mean, held_out.mean), shown.with_held_out(found.std, held_out.std)
-    return Predictions(
-        target=shown.target.name,
-        predicted=[f"{value:.6g}" for value in mean],
-        certainty=-std,
-        std=std,
-        labeled=shown.target.is_known[shown.places],
-        is_probability=False,
-        values=mean,
-    )
+def _charts(held_out: Mapping[str, Any], own: str) -> tuple[Chart, Chart]:
+    """Return the curves of all methods, under names that are words."""
+    numeric = isinstance(held_out[own], HeldOutNumbers)
+    named = {THIS_MODEL if name == own else method_in_words(name, numeric=numeric): found for name, found in held_out.items()}
+    return _number_charts(named) if numeric else _class_charts(named)
 
 
 def _class_charts(held_out: Mapping[str, HeldOutClasses]) -> tuple[Chart, Chart]:
@@ -183,47 +172,6 @@ def _number_charts(held_out: Mapping[str, HeldOutNumbers]) -> tuple[Chart, Chart
         Chart(risks, "share of rows kept, the surest first", "root mean squared error among them", y_unit=""),
         Chart(holds, "probability of the interval", "share of numbers within it"),
     )
-
-
-def _class_risks(held_out: HeldOutClasses) -> RiskTable:
-    """Return the error rates that a person may ask for, up to the first that all predictions meet."""
-    curve = risk_coverage_curve(held_out.y, held_out.proba, labels=held_out.classes)
-    overall = float(curve.risk[-1])
-    n_targets = next((place + 1 for place, rate in enumerate(ERROR_RATES) if rate >= overall), len(ERROR_RATES))
-    targets = np.array(ERROR_RATES[:n_targets])
-    average = np.array([threshold_on_average(curve, target) for target in targets])
-    certain = np.array([certain_threshold(held_out, target, CONFIDENCE) for target in targets])
-    wrong, certainty = held_out.is_wrong.astype(np.float64), held_out.certainty
-    return RiskTable(
-        targets=targets,
-        promises=[
-            _promise("on average", average, certainty, wrong, AVERAGE),
-            _promise(f"with {percent(CONFIDENCE, 0)} confidence", certain, certainty, wrong, CONFIDENT),
-        ],
-        start=int(np.searchsorted(targets, min(0.05, targets[-1]))),
-    )
-
-
-def _number_risks(held_out: HeldOutNumbers) -> RiskTable:
-    """Return errors that a person may ask for, from that of the most certain tenth to that of all predictions."""
-    curve = number_curve(held_out)
-    overall = float(curve.risk[-1])
-    lowest = min(float(curve.risk[np.searchsorted(curve.coverage, 0.1)]), 0.9 * overall)
-    targets = np.linspace(lowest, overall, N_TARGETS)
-    thresholds = np.array([threshold_on_average(curve, target) for target in targets])
-    squares = (held_out.y - held_out.mean) ** 2
-    promise = _promise("on average", thresholds, -held_out.std, squares, AVERAGE_OF_NUMBERS)
-    promise = replace(promise, risk=np.sqrt(promise.risk))
-    return RiskTable(targets=targets, promises=[promise], risk_name="root mean squared error", unit="", start=N_TARGETS - 1)
-
-
-def _promise(name: str, thresholds: Array, certainty: Array, losses: Array, explanation: str) -> Thresholds:
-    """Return coverage and risk at held-out rows. The page keeps rows at the threshold too, the library those above it."""
-    kept = [certainty > threshold for threshold in thresholds]
-    coverage = np.array([rows.mean() for rows in kept])
-    risk = np.array([losses[rows].mean() if rows.any() else np.nan for rows in kept])
-    from_here = np.where(np.isfinite(thresholds), np.nextafter(thresholds, np.inf), thresholds)
-    return Thresholds(name, from_here, coverage, risk, explanation)
 
 
 def _labels_coloring(target: Target, places: Places) -> ClassColoring | NumberColoring:

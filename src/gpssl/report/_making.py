@@ -15,10 +15,10 @@ from ..evaluation._held_out import check_labels
 from ..io._card import ModelCard, representation_of
 from ..workflows._embed import check_map, open_model
 from ..workflows._subject import Roles, Subject, as_path, check_outputs, open_subject
-from ._content import HoverColumn, NumberColoring, Points, ReportContent, SpectrumChart
+from ._content import HoverColumn, NumberColoring, ReportContent, SpectrumChart
 from ._judging import with_predictions
 from ._page import render
-from ._plane import plane_of
+from ._plane import points_of
 from ._words import STD_OF_REPRESENTATION, facts_about, subtitle, what_was_learned
 
 Array = NDArray[np.float64]
@@ -83,7 +83,7 @@ def make_report(
     _check_not_seen(loaded.card_, asked)
     roles = Roles(asked, notes.get("target_kind"), group or notes.get("group")) if is_of_model else Roles(asked, group=group)
     subject = open_subject(table, roles, columns=loaded.card_.columns or None)
-    if is_of_model and notes.get("table") not in (None, subject.name):
+    if is_of_model and notes.get("table") not in (None, subject.name) and notes.get("rows") != subject.n_rows:
         subject.notes.append(f"The model was trained on {notes['table']}: the curves are of heads trained on the labels of {subject.name}.")
     with subject.noting():
         content = _content_of(loaded, subject, rivals=rivals, seed=notes.get("seed", 0) if random_state is None else random_state)
@@ -114,7 +114,7 @@ def _content_of(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> Re
         title=f"{subject.name}: a representation of its rows",
         subtitle=subtitle(card, subject.n_rows),
         summary=[what_was_learned(ssl, subject)],
-        points=_points(subject, places, mean, std, seed),
+        points=points_of(subject, places, mean, std, seed),
         hover=_hover_columns(cells, subject.roles.target),
         colorings=[NumberColoring("standard deviation", std.mean(axis=1), explanation=STD_OF_REPRESENTATION)],
         spectrum=SpectrumChart(ssl.eigenvalues_),
@@ -122,7 +122,7 @@ def _content_of(loaded: Any, subject: Subject, *, rivals: bool, seed: int) -> Re
     )
     if subject.roles.target is None:
         return content
-    return with_predictions(content, loaded, subject, places, rows, rivals=rivals, seed=seed)
+    return with_predictions(content, loaded, subject, places, rivals=rivals, seed=seed)
 
 
 def _shown_places(n_rows: int, seed: int) -> Places:
@@ -130,21 +130,6 @@ def _shown_places(n_rows: int, seed: int) -> Places:
     if n_rows <= MAX_POINTS:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).choice(n_rows, MAX_POINTS, replace=False))
-
-
-def _points(subject: Subject, places: Places, mean: Array, std: Array, seed: int) -> Points:
-    """Return where the rows are drawn: on the tissue, or in a plane of the representation."""
-    tissue = subject.coordinates()
-    plane, axes = plane_of(mean, std, seed) if tissue is None else (tissue[places], "place on the tissue")
-    return Points(
-        x=plane[:, 0],
-        y=plane[:, 1],
-        axes=axes,
-        rows=[f"{place + 1}" for place in places],
-        equal_aspect=tissue is not None,
-        flip_y=tissue is not None,
-        sampled_from=subject.n_rows if len(places) < subject.n_rows else None,
-    )
 
 
 def _hover_columns(cells: Any, target: str | None) -> list[HoverColumn]:

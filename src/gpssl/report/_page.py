@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
 import re
 from collections.abc import Sequence
@@ -17,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from .._runtime import percent
+from . import _tables as tables
 from . import _words as words
 from ._content import Chart, ClassColoring, NamedCurve, NumberColoring, Points, Predictions, ReportContent, RiskTable, SpectrumChart
+from ._tables import escaped
 
 Encoded = dict[str, Any]
 
@@ -29,6 +29,8 @@ ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 """Characters that could end a script element or open a comment in it. Other characters beyond ASCII are escaped by `json.dumps`."""
 LONGEST_BOLD = 60
 """Longest text that is set in bold, in characters: a list of columns is not a headline."""
+LISTS = ("warnings", "summary", "by_class", "compared", "importance", "suspicious", "believed")
+"""Parts that are there if they have entries."""
 MOST_POINTS_OF_A_CURVE = 200
 """More cannot be seen."""
 
@@ -65,13 +67,12 @@ def _present_parts(content: ReportContent) -> dict[str, bool]:
     curves = {"risk_coverage": content.risk_coverage is not None, "reliability": content.reliability is not None}
     learned = {"spectrum": content.spectrum is not None and bool(np.any(content.spectrum.eigenvalues > 0)), "facts": len(content.facts) > 0}
     return {
-        "summary": len(content.summary) > 0,
+        **{name: len(getattr(content, name)) > 0 for name in LISTS},
         "controls": content.controls is not None,
         "colorings": has_predictions or len(content.colorings) > 0,
         "charts": has_predictions or any(curves.values()),
         "predictions": has_predictions,
         **curves,
-        "believed": len(content.believed) > 0,
         "uncertain": has_predictions and content.uncertain > 0,
         "learned": any(learned.values()),
         **learned,
@@ -93,46 +94,43 @@ def _texts(content: ReportContent) -> dict[str, str]:
     is_probability = predictions is None or predictions.is_probability
     all_labeled = predictions is not None and bool(np.all(predictions.labeled))
     return {
-        "title": _escaped(content.title),
-        "subtitle": _escaped(content.subtitle),
-        "summary": "".join(f"<li>{_escaped(sentence)}</li>" for sentence in content.summary),
-        "plane": _escaped(f"Each point is a row{alike}. The plane is: {points.axes}."),
+        "title": escaped(content.title),
+        "subtitle": escaped(content.subtitle),
+        "warnings": tables.paragraphs(content.warnings),
+        "summary": tables.list_of(content.summary),
+        "plane": escaped(f"Each point is a row{alike}. The plane is: {points.axes}. {points.numbering}".strip()),
         "sample": "" if points.sampled_from is None else f" Shown are {len(points.x):,} of {points.sampled_from:,} rows.",
-        "risk_name": _escaped("error rate" if controls is None else controls.risk_name),
+        "risk_name": escaped("error rate" if controls is None else controls.risk_name),
         "unlabeled": "" if all_labeled else "without a label",
         "certainty_name": "probability of the predicted class" if is_probability else "standard deviation",
         "risk_coverage_explanation": _explanation(content.risk_coverage, words.RISK_COVERAGE),
         "reliability_heading": "Can the probabilities be believed?" if is_probability else "Can the intervals be believed?",
         "reliability_explanation": _explanation(content.reliability, words.RELIABILITY if is_probability else words.INTERVALS),
-        "believed_explanation": _escaped(words.BELIEVED),
-        "believed": "".join(_belief(*belief) for belief in content.believed),
+        "believed_explanation": escaped(words.BELIEVED),
+        "believed": tables.bars_of_beliefs(content.believed),
+        "by_class_explanation": escaped(words.BY_CLASS),
+        "by_class": tables.table_of_classes(content.by_class),
+        "compared_explanation": escaped(words.COMPARED),
+        "compared": tables.list_of_compared(content.compared),
+        "importance_explanation": escaped(words.IMPORTANCE),
+        "importance": tables.bars_of_columns(content.importance),
+        "suspicious_explanation": escaped(words.SUSPICIOUS),
+        "suspicious": tables.table_of_suspicions(content.suspicious),
         "spectrum_explanation": _explanation(content.spectrum, words.SPECTRUM),
         "facts": "".join(_fact(*fact) for fact in content.facts),
         "glossary": "".join(
-            f"<div><dt>{_escaped(word)}</dt><dd>{_escaped(meaning)}</dd></div>" for word, meaning in words.glossary_of(content)
+            f"<div><dt>{escaped(word)}</dt><dd>{escaped(meaning)}</dd></div>" for word, meaning in words.glossary_of(content)
         ),
     }
 
 
-def _escaped(text: str) -> str:
-    """Return the text as HTML; half characters, which UTF-8 cannot write, become question marks."""
-    return html.escape(text.encode("utf-8", "replace").decode("utf-8"))
-
-
 def _explanation(part: Chart | SpectrumChart | None, otherwise: str) -> str:
-    return _escaped((part and part.explanation) or otherwise)
-
-
-def _belief(name: str, share: float) -> str:
-    """Return a bar as long as the share. The page's security policy allows no styles in elements, but widths of shapes."""
-    shape = f'<rect class="bar" width="{100 * share:.2f}" height="10"/>'
-    bar = f'<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">{shape}</svg>'
-    return f"<div><dt>{_escaped(name)}</dt><dd>{bar}<span>{_escaped(percent(share, 0))}</span></dd></div>"
+    return escaped((part and part.explanation) or otherwise)
 
 
 def _fact(name: str, value: str, explanation: str) -> str:
-    shown = f"<strong>{_escaped(value)}</strong>" if len(value) <= LONGEST_BOLD else f'<span class="long">{_escaped(value)}</span>'
-    return f"<div><dt>{_escaped(name)}</dt><dd>{shown}<p>{_escaped(explanation)}</p></dd></div>"
+    shown = f"<strong>{escaped(value)}</strong>" if len(value) <= LONGEST_BOLD else f'<span class="long">{escaped(value)}</span>'
+    return f"<div><dt>{escaped(name)}</dt><dd>{shown}<p>{escaped(explanation)}</p></dd></div>"
 
 
 def _data(content: ReportContent) -> Encoded:
@@ -223,6 +221,8 @@ def _controls(table: RiskTable) -> Encoded:
         {
             "name": promise.name,
             "explanation": promise.explanation,
+            "isPromise": promise.is_promise,
+            "nKept": None if promise.n_kept is None else _packed(promise.n_kept, "i4"),
             **{name: _packed(getattr(promise, name), "f8") for name in ("threshold", "coverage", "risk")},
         }
         for promise in table.promises
@@ -233,6 +233,7 @@ def _controls(table: RiskTable) -> Encoded:
         "riskName": table.risk_name,
         "unit": table.unit,
         "start": table.start,
+        "nDecided": table.n_decided,
     }
 
 

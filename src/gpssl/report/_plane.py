@@ -1,11 +1,15 @@
-"""Where the rows are drawn: a plane in which rows that are alike lie together, in time that is linear in their number."""
+"""Where the rows are drawn and what they are called: in the plane, rows that are alike lie together. All of it is linear in the rows."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..workflows._subject import Subject
+from ._content import Points
+
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 TSNE_ROWS = 1500
 """Rows that t-SNE arranges: 2 s on one core. The others are placed among them."""
@@ -13,6 +17,33 @@ TSNE_STEPS = 500
 """Half of them with exaggerated attraction, as in scikit-learn; from PCA, more change the picture little."""
 FEWEST_ROWS = 10
 N_NEIGHBORS = 5
+
+
+def points_of(subject: Subject, places: Places, mean: Array, std: Array, seed: int) -> Points:
+    """Return where the rows are drawn: on the tissue, or in a plane of the representation."""
+    tissue = subject.coordinates()
+    plane, axes = plane_of(mean, std, seed) if tissue is None else (tissue[places], "place on the tissue")
+    names, numbering = _names_of_rows(subject, places)
+    return Points(
+        x=plane[:, 0],
+        y=plane[:, 1],
+        axes=axes,
+        rows=names,
+        numbering=numbering,
+        equal_aspect=tissue is not None,
+        flip_y=tissue is not None,
+        sampled_from=subject.n_rows if len(places) < subject.n_rows else None,
+    )
+
+
+def _names_of_rows(subject: Subject, places: Places) -> tuple[list[str], str]:
+    """Return what a person calls the rows, and what these names are: lines of the file, or the index of an object in memory."""
+    lines = subject.lines(places)
+    if lines is not None:
+        return [str(line) for line in lines.tolist()], f"Rows have the numbers of their lines in {subject.name}."
+    if subject.index is None:
+        return [str(place + 1) for place in places], ""
+    return [str(name) for name in np.asarray(subject.index, dtype=object)[places]], "Rows have the names that the index gives them."
 
 
 def plane_of(mean: Array, std: Array, seed: int) -> tuple[Array, str]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._runtime import percent
-from ..data._labels import Target
 from ..estimator import GPSSL
 from ..io._card import ModelCard
 from ..kernels.neighbors import DiffusionKernel
 from ..kernels.tables import ColumnKernel
+from ..workflows._choices import FULL, POOL
 from ..workflows._subject import Subject
 from ._content import Fact, ReportContent
 
@@ -35,19 +34,67 @@ BELIEVED = (
     "longer its bar, the likelier they are under it. Predictions are the average with these shares."
 )
 
+BY_CLASS = (
+    "Of the labels of each class, how many were predicted as another class by models that had not seen them, and between what shares the "
+    "error rate of the class is with a probability of 95 %."
+)
+COMPARED = (
+    "The same labels were hidden from other methods too. One score decides: how probable the true answer is, says the method. Each had its "
+    "settings chosen by the labels beforehand, which favors them a little. gpssl compare decides with more splits."
+)
+IMPORTANCE = (
+    "How much worse held-out predictions become when the values of a column are shuffled between rows. Columns that tell the same share "
+    "their importance: each alone may seem to matter little."
+)
+SUSPICIOUS = (
+    "These labels contradict what the other labels say about rows like theirs, with high certainty. Look at them again: each is either a "
+    "mistake, or a rare case that the model has yet to learn."
+)
+
 # The slider
 
+ON_AVERAGE = "on average: an estimate, no promise"
 AVERAGE = (
     "What cross-validation gives: about as many errors, more or fewer by chance. With few labels it is optimistic: the threshold is the "
     "one that keeps most, chosen and judged by the same labels."
 )
 CONFIDENT = (
-    "Held in about 95 of 100 such tables, if the rows without a label are like those with one: stricter, and needs more labels. About, "
-    "since the threshold comes from models that were trained on a part of the labels each."
+    "Held in about as many of 100 such tables as the confidence says, if the rows without a label are like those with one: stricter, and "
+    "needs more labels. About, since the threshold comes from models that were trained on a part of the labels each."
 )
 AVERAGE_OF_NUMBERS = (
     "What cross-validation gives; no guarantee. With few labels it is optimistic: thresholds are chosen and judged by the same ones."
 )
+WITHOUT_PROMISE = (
+    "The labels are not like the other rows: what cross-validation gives holds for rows like the labels, and nothing is promised."
+)
+NOT_ALIKE = (
+    "The labels are not like the other rows: predictions for rows without a label are much less sure than those for labels that were held "
+    "out. No error rate is promised. Label some of the other rows, chosen at random."
+)
+
+# Methods
+
+THIS_MODEL = "this model"
+_METHODS = {
+    POOL: "many representations, weighed by the labels",
+    FULL: "the paper's method: one representation, equal weights",
+    "GPSSL-mean": "the mean of one representation",
+    "columns": "logistic regression on the columns",
+    "random forest": "a random forest on the columns",
+    "kernel PCA": "kernel PCA and logistic regression",
+    "label spreading": "label spreading between neighbors",
+    "self-training": "logistic regression that learns from its own sure predictions",
+    "GP prior": "random functions, as they are before they have learned",
+    "VICReg": "VICReg, a neural network that learns from noisy copies of rows",
+}
+_OF_NUMBERS = {"columns": "linear regression on the columns", "kernel PCA": "kernel PCA and linear regression"}
+
+
+def method_in_words(name: str, *, numeric: bool) -> str:
+    """Return what a compared method is, for people who have not read the paper."""
+    return (_OF_NUMBERS if numeric else {}).get(name) or _METHODS.get(name, name)
+
 
 # Colorings
 
@@ -83,8 +130,9 @@ WITH_CONTROLS = [
     ("Cross-validation", "Labels are hidden in turn and predicted from the others, to see how good predictions of new rows are."),
     (
         "On average, with 95 % confidence",
-        "The first holds roughly, over many tables like yours, and may be exceeded in one of them; with few labels it is optimistic. The "
-        "second is exceeded in about one of twenty, if the rows without a label are like those with one, and keeps fewer rows.",
+        "The first is an estimate and no promise: it holds roughly, over many tables like yours, and may be exceeded in one of them; with "
+        "few labels it is optimistic. The second is exceeded in about one of twenty, if the rows without a label are like those with one, "
+        "and keeps fewer rows.",
     ),
 ]
 WITH_SPECTRUM = [("Spectrum", "How much of the differences between rows each learned direction carries.")]
@@ -114,20 +162,6 @@ def what_was_learned(ssl: GPSSL, subject: Subject) -> str:
     return (
         f"gpssl learned {len(ssl.posterior_.weights.mean)} numbers for each of {subject.n_rows:,} rows from {source}, without looking at "
         "labels, and how sure it is of each."
-    )
-
-
-def what_is_predicted(target: Target, error: float) -> str:
-    """Return what is predicted and how well, on labels that were held out."""
-    n_labels = f"{int(target.is_known.sum()):,}"
-    if target.kind == "class":
-        return (
-            f"From {n_labels} labels it predicts {target.name}. On labels that it was not shown, {percent(error)} of the predictions were "
-            "wrong. The slider below holds the error rate that you ask for, and shows which rows are then left to a person."
-        )
-    return (
-        f"From {n_labels} known numbers it predicts {target.name}, with a root mean squared error of {error:.4g} on numbers that it was "
-        "not shown."
     )
 
 

@@ -141,7 +141,7 @@ function drawRiskCoverage(host, chart, now) {
   const { curves } = chart;
   // The first few rows of a curve say little and reach far.
   const seen = curves.flatMap((curve) => Array.from(curve.y).filter((risk, k) => Number.isFinite(risk) && curve.x[k] >= 0.1));
-  const top = Math.max(...seen, now ? 1.2 * now.target : 0, 1e-9) * 1.08;
+  const top = Math.max(...seen, now && Number.isFinite(now.target) ? 1.2 * now.target : 0, 1e-9) * 1.08;
   const yText = (value) => withUnit(value, chart.yUnit);
   const panel = new Panel(host, {
     x: { low: 0, high: 1 }, y: { low: -0.02 * top, high: top }, xName: chart.xName, yName: chart.yName, xText: share, yText,
@@ -164,7 +164,7 @@ function valueAt({ x, y }, wanted) {
 
 function markTarget(panel, { target, coverage, risk }) {
   const y = panel.atY(target);
-  panel.marks.append(shape("line", { class: "target", x1: MARGIN.left, x2: panel.right, y1: y, y2: y }));
+  if (Number.isFinite(y)) panel.marks.append(shape("line", { class: "target", x1: MARGIN.left, x2: panel.right, y1: y, y2: y }));
   if (Number.isFinite(risk)) panel.marks.append(shape("circle", { class: "now", cx: panel.atX(coverage), cy: panel.atY(risk), r: 6 }));
 }
 

@@ -15,6 +15,7 @@ class Decisions {
         threshold: unpacked(promise.threshold),
         coverage: unpacked(promise.coverage),
         risk: unpacked(promise.risk),
+        nKept: promise.nKept && unpacked(promise.nKept),
       })),
     };
     const { labeled, certainty } = predictions;
@@ -43,6 +44,12 @@ class Decisions {
     return this.controls ? this.controls.promises[this.promise].threshold[this.position] : -Infinity;
   }
 
+  // How many predictions of the whole table are kept, of how many: the page may show only some of them.
+  get counts() {
+    const { nKept } = this.controls ? this.controls.promises[this.promise] : {};
+    return nKept ? { kept: nKept[this.position], all: this.controls.nDecided } : { kept: this.nKept, all: this.counted.length };
+  }
+
   get abstained() {
     return Array.from(this.byCertainty).filter((row) => this.state[row] === ABSTAINED);
   }
@@ -57,6 +64,7 @@ class Decisions {
 
   get targetText() {
     const { target } = this.now;
+    if (target === Infinity) return "no limit";
     return this.controls.unit === "%" ? exactShare(target) : withUnit(target, this.controls.unit);
   }
 }
@@ -87,27 +95,33 @@ function listenToSlider(decisions, changed) {
 }
 
 function showCounts(decisions) {
-  const { controls, nKept, now } = decisions;
+  const { controls, now } = decisions;
   const promise = controls.promises[decisions.promise];
-  const nCounted = decisions.counted.length;
-  const kind = (decisions.areAllLabeled ? "" : " without a label") + (given.points.sampled ? ", of those shown" : "");
+  const { kept, all } = decisions.counts;
+  const isPart = given.points.sampled && controls.nDecided === null;
+  const kind = (decisions.areAllLabeled ? "" : " without a label") + (isPart ? ", of those shown" : "");
   byId("risk-value").textContent = decisions.targetText;
   byId("risk").setAttribute("aria-valuetext", decisions.targetText);
   const bar = element("div", { className: "coverage-bar" }, [element("div")]);
-  bar.firstChild.style.width = `${nCounted ? (100 * nKept) / nCounted : 0}%`;
-  const texts = nKept
-    ? [
-        `${count(nCounted - nKept)} left to a person.`,
-        `Expected ${controls.riskName} among the kept: ${withUnit(now.risk, controls.unit)}.`,
-      ]
-    : [`All are left to a person: no certainty is enough for this promise. Allow more risk, or label more rows.`];
+  bar.firstChild.style.width = `${all ? (100 * kept) / all : 0}%`;
+  const limit = now.target === Infinity ? "Without a limit:" : `At most ${decisions.targetText} ${controls.riskName}, ${promise.name}:`;
   byId("counts").replaceChildren(
-    element("p", { className: "only-print", textContent: `At most ${decisions.targetText} ${controls.riskName}, ${promise.name}:` }),
-    element("p", { className: "big", textContent: `Kept ${count(nKept)} of ${rows(nCounted)}${kind} (${share(nKept / nCounted)})` }),
+    element("p", { className: "only-print", textContent: limit }),
+    element("p", { className: "big", textContent: `Kept ${count(kept)} of ${rows(all)}${kind}${all ? ` (${share(kept / all)})` : ""}` }),
     bar,
-    element("p", { textContent: texts.join(" ") }),
-    element("p", { className: "explanation small", textContent: promise.explanation }),
+    element("p", { textContent: wordsOfCounts(controls, promise, now, kept, all) }),
+    element("p", { className: "explanation small", textContent: now.target === Infinity ? "" : promise.explanation }),
   );
+}
+
+// What is left to a person, and how wrong the kept ones were in cross-validation; whether that is a promise.
+function wordsOfCounts(controls, promise, now, kept, all) {
+  if (all === 0) return "There is no row to decide on.";
+  if (kept === 0) return "All are left to a person: no certainty is enough for this. Allow more risk, or label more rows.";
+  const seen = `In cross-validation the ${controls.riskName} of the kept was ${withUnit(now.risk, controls.unit)}.`;
+  const left = `${count(all - kept)} left to a person.`;
+  if (now.target === Infinity) return `All are kept, and nothing is promised. ${seen}`;
+  return promise.isPromise ? `${left} ${seen}` : `${left} ${seen} This is an estimate, and no promise.`;
 }
 
 const BINS = 40;

@@ -50,7 +50,7 @@ class UncertainTable {
     const listed = this.listed();
     const nAbstained = this.decisions.counted.length - this.decisions.nKept;
     const button = byId("download-abstained");
-    if (button) button.textContent = `Download all ${rows(nAbstained)} left to a person as CSV`;
+    if (button) button.textContent = `Download ${given.points.sampled ? "the" : "all"} ${rows(nAbstained)} ${given.points.sampled ? "shown here that are " : ""}left to a person as CSV`;
     if (button) button.disabled = nAbstained === 0;
     byId("uncertain-words").textContent = this.words(listed.length);
     this.table.replaceChildren(this.head(), element("tbody", {}, listed.map((row) => this.line(row))));

@@ -1,0 +1,122 @@
+"""What `label` found and decided when it trained a model, as the model's card tells it, and the sentences with which the page opens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._runtime import percent
+from ..data._labels import Target
+from ..evaluation._held_out import Expectation, RiskLimit, what_cannot_be_promised
+from ..workflows._sentences import expectation_of, expected, limit_of, promised
+from ._content import ColumnBar, Suspicion
+from ._words import NOT_ALIKE
+
+MOST_COLUMNS = 20
+"""Columns that have a bar."""
+MOST_SUSPICIONS = 50
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of `label`. Cards of older versions, and of models that predict something else, say less: what is missing is None or empty."""
+
+    limit: RiskLimit = field(default_factory=RiskLimit)
+    expectation: Expectation | None = None
+    table: str | None = None
+    n_rows: int | None = None
+    decided: tuple[int, int] | None = None
+    """How many predictions were made, and how many of them were left to a person."""
+    shift: str | None = None
+    """A sentence, where the labels are not like the other rows and nothing is promised."""
+    importance: Sequence[ColumnBar] = ()
+    suspicious: Sequence[Suspicion] = ()
+
+    @property
+    def threshold(self) -> float | None:
+        """The certainty above which the run kept a prediction; None where it was asked for nothing."""
+        return None if self.expectation is None or self.limit.max_risk is None else self.expectation.threshold
+
+    def is_on(self, n_rows: int, n_labels: int) -> bool:
+        """Return whether a table has as many rows and labels as that of the run, which is then taken to be the same."""
+        return self.n_rows in (None, n_rows) and self.expectation is not None and self.expectation.n_judged == n_labels
+
+
+def run_of(notes: Mapping[str, Any], target: str) -> Run:
+    """Return what a card says of the run that predicted this target."""
+    if notes.get("target") != target:
+        return Run()
+    return Run(
+        limit_of(notes),
+        expectation_of(notes),
+        notes.get("table"),
+        notes.get("rows"),
+        _decided(notes.get("decided")),
+        _shift_in_words(notes.get("shift")),
+        [_column_bar(one) for one in _entries(notes, "importance", {"name", "increase"})][:MOST_COLUMNS],
+        [_suspicion(one) for one in _entries(notes, "suspicious", {"label", "predicted", "probability"})][:MOST_SUSPICIONS],
+    )
+
+
+def _decided(stored: Any) -> tuple[int, int] | None:
+    """Return how many predictions were made and left to a person."""
+    if not isinstance(stored, Mapping) or not {"n_predicted", "n_abstained"} <= stored.keys():
+        return None
+    return int(stored["n_predicted"]), int(stored["n_abstained"])
+
+
+def _shift_in_words(shift: Any) -> str | None:
+    """Return the sentence that the card has, or one of our own where it only says that there is a shift."""
+    if not shift:
+        return None
+    if isinstance(shift, Mapping):
+        shift = next((shift[name] for name in ("sentence", "words", "text") if name in shift), True)
+    return shift if isinstance(shift, str) else NOT_ALIKE
+
+
+def _entries(notes: Mapping[str, Any], name: str, needed: set[str]) -> list[Mapping[str, Any]]:
+    """Return the entries of a list on the card that have what is needed."""
+    found = notes.get(name)
+    return [one for one in found if isinstance(one, Mapping) and needed <= one.keys()] if isinstance(found, Sequence) else []
+
+
+def _column_bar(entry: Mapping[str, Any]) -> ColumnBar:
+    return ColumnBar(str(entry["name"]), float(entry["increase"]), str(entry.get("words", "")))
+
+
+def _suspicion(entry: Mapping[str, Any]) -> Suspicion:
+    line = entry.get("line")
+    row = str(int(entry["place"]) + 1) if line is None and "place" in entry else str(line)
+    return Suspicion(row, str(entry["label"]), str(entry["predicted"]), float(entry["probability"]))
+
+
+def opening(run: Run, now: Expectation, target: Target, n_predicted: int, n_kept: int, *, is_same: bool) -> list[str]:
+    """Return the sentences with which the page opens: what `label` promised and decided, as it said it.
+
+    `now` is what cross-validation says on the table at hand, of which the run's threshold keeps `n_kept` of `n_predicted`.
+    """
+    if n_predicted == 0:
+        return [f"All rows have a label in {target.name!r}: nothing is left to predict. {expected(now)}"]
+    if run.expectation is None:
+        return [_all_kept(now, n_predicted)]
+    made, left = run.decided or (n_predicted, n_predicted - n_kept)
+    if run.limit.max_risk is None:
+        said = [_all_kept(run.expectation, made)]
+    else:
+        reasons = what_cannot_be_promised(run.expectation, run.limit, target)
+        said = [promised(run.expectation, run.limit, made, left), *reasons, expected(run.expectation)]
+    if is_same and (made, made - left) == (n_predicted, n_kept):
+        return said
+    rows = "row" if n_predicted == 1 else "rows"
+    here = f"This table is not the one of that run{'' if run.table is None else f', {run.table}, as it was then'}: it has"
+    return [*said, f"{here} {n_predicted:,} {rows} without a label, of which the same threshold keeps {n_kept:,}."]
+
+
+def _all_kept(expectation: Expectation, n_predicted: int) -> str:
+    return f"All {n_predicted:,} predictions are kept. {expected(expectation)}"
+
+
+def confidence_in_words(limit: RiskLimit) -> str:
+    """Return the name of the promise."""
+    return f"with {percent(limit.confidence, 0)} confidence"
