@@ -33,8 +33,7 @@ from ..io._card import representation_of
 from ..workflows._choices import FULL, MAX_ROWS, POOL, Settings
 from ..workflows._label import new_model
 from ..workflows._subject import Subject
-from ._compared import compared_with, overall
-from ._content import Belief, Chart, ClassColoring, ClassErrors, NamedCurve, NumberColoring, ReportContent
+from ._content import Belief, Chart, ClassColoring, ClassErrors, Compared, NamedCurve, NumberColoring, ReportContent
 from ._predicting import Predicted, predict_all
 from ._risks import class_risks, number_risks
 from ._run import Run, opening, run_of
@@ -64,13 +63,13 @@ def with_predictions(content: ReportContent, loaded: Any, subject: Subject, plac
         held_out |= _rivals(ssl, subject, labeled, settings, target, without=name)
     full, is_class = held_out[name], target.kind == "class"
     predicted = predict_all(fitted, subject, target, labeled, full)
-    compared = compared_with(held_out, name, labeled.groups)
+    compared, in_short = _decided(held_out, name, labeled) if rivals else ([], [])
     risk_coverage, reliability = _charts(held_out, name)
     return replace(
         content,
         title=f"{subject.name}: predicting {target.name}",
         warnings=[*content.warnings, *([] if run.shift is None else [run.shift])],
-        summary=[*_opening(run, full, predicted), *overall(compared), *content.summary],
+        summary=[*_opening(run, full, predicted), *in_short, *content.summary],
         colorings=[_labels_coloring(target, places), *content.colorings],
         by_class=_by_class(full, predicted) if is_class else [],
         compared=compared,
@@ -138,6 +137,14 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
     found, left_out = run_rivals(contest, run, without=[without])
     subject.notes.extend(f"{name} was left out: {reason}" for name, reason in left_out.items())
     return found
+
+
+def _decided(held_out: Mapping[str, Any], own: str, labeled: Labeled) -> tuple[list[Compared], list[str]]:
+    """Return what the labels say of this model against each other method, and in one sentence."""
+    from ._compared import compared_with, overall
+
+    compared = compared_with(held_out, own, labeled.groups)
+    return compared, overall(compared)
 
 
 def _charts(held_out: Mapping[str, Any], own: str) -> tuple[Chart, Chart]:
