@@ -38,8 +38,9 @@ lint: .venv/dev-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	cat src/gpssl/report/*.js > .venv/report.js # the scripts of the page share one scope
-	$(BIN)/oxlint --no-ignore .venv/report.js
+	cat src/gpssl/report/*.js > .venv/report.js # the scripts of a page share one scope
+	cat src/gpssl/report/shared.js src/gpssl/report/labeling/*.js > .venv/labeling.js
+	$(BIN)/oxlint --no-ignore .venv/report.js .venv/labeling.js
 
 docs: .venv/dev-installed
 	$(BIN)/python -m sphinx -q -j 2 -W --keep-going -b html docs docs/_build

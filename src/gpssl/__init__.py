@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from .downstream._search import RepresentationSearch
     from .estimator import GPSSL
     from .io._model_files import load, read_card, save
+    from .report._annotating import annotate
     from .workflows._embed import embed, transform
     from .workflows._label import label
     from .workflows._next import next_rows
@@ -49,6 +50,7 @@ __all__ = [
     "RepresentationPool",
     "RepresentationSearch",
     "__version__",
+    "annotate",
     "compare",
     "embed",
     "label",

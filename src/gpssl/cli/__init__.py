@@ -38,11 +38,13 @@ COMMANDS = {
         "gpssl label patients.csv --target diagnosis -o labeled.csv",
         "gpssl label patients.csv --target diagnosis --max-risk 0.02 -o labeled.csv",
         "gpssl label mice.csv --target class --group mouse -o labeled.csv",
+        "gpssl label messages.csv --target spam --labels labels.csv -o labeled.csv",
     ],
     "next": [
         "gpssl next patients.csv --target diagnosis -n 20 -o to-label.csv",
         "gpssl next patients.csv --target diagnosis --max-risk 0.02",
     ],
+    "annotate": ["gpssl annotate messages.csv --target spam", "gpssl annotate messages.csv --target spam -n 50 --labels labels.csv"],
     "compare": ["gpssl compare patients.csv --target diagnosis", "gpssl compare houses.csv --target price --splits 10 --json"],
     "report": ["gpssl report labeled.gpssl patients.csv -o report.html"],
     "info": ["gpssl info labeled.gpssl"],

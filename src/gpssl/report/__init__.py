@@ -1,7 +1,7 @@
 """One HTML file about a representation and its predictions, to send to a colleague: no server, no network, no library.
 
 `make_report` makes it from a model and a table. `render` turns a `ReportContent` of your own, plain numbers and texts, into the text of
-the file. Nothing is imported before it is asked for.
+the file. `annotate` makes another page, in which a person labels rows. Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .._runtime import lazy_names
 
 if TYPE_CHECKING:
+    from ._annotating import Annotation, annotate
     from ._content import (
         Chart,
         ClassColoring,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ._page import render
 
 __all__ = [
+    "Annotation",
     "Chart",
     "ClassColoring",
     "ClassErrors",
@@ -50,6 +52,7 @@ __all__ = [
     "SpectrumChart",
     "Suspicion",
     "Thresholds",
+    "annotate",
     "make_report",
     "render",
 ]

@@ -23,7 +23,7 @@ from ._tables import escaped
 
 Encoded = dict[str, Any]
 
-SCRIPTS = ("data.js", "scatter.js", "pointer.js", "charts.js", "decisions.js", "table.js", "legend.js", "page.js")
+SCRIPTS = ("shared.js", "data.js", "scatter.js", "pointer.js", "charts.js", "decisions.js", "table.js", "legend.js", "page.js")
 """The scripts, which share one scope, in this order."""
 ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 """Characters that could end a script element or open a comment in it. Other characters beyond ASCII are escaped by `json.dumps`."""
@@ -37,22 +37,27 @@ MOST_POINTS_OF_A_CURVE = 200
 
 def render(content: ReportContent) -> str:
     """Return the text of the file, to be written as UTF-8. The same content gives the same text."""
-    style = _resource("page.css")
-    script = "\n(() => {\n'use strict';\n" + "\n".join(map(_resource, SCRIPTS)) + "\n})();\n"
-    page = _without_absent_parts(_resource("page.html"), _present_parts(content))
+    page = _without_absent_parts(resource("page.html"), _present_parts(content))
+    return assembled(page, resource("page.css"), SCRIPTS, _data(content), _texts(content))
+
+
+def assembled(page: str, style: str, scripts: Sequence[str], data: Encoded, texts: dict[str, str]) -> str:
+    """Return a page with its style, these scripts in one scope, the data that they read, and texts that are HTML already."""
+    script = "\n(() => {\n'use strict';\n" + "\n".join(map(resource, scripts)) + "\n})();\n"
     fields = {
         "style": style,
         "style_hash": _content_hash(style),
         "script": script,
         "script_hash": _content_hash(script),
         # Whatever the user's table contains, it may stand inside a script element.
-        "data": json.dumps(_data(content), separators=(",", ":"), allow_nan=False).translate(ESCAPES),
-        **_texts(content),
+        "data": json.dumps(data, separators=(",", ":"), allow_nan=False).translate(ESCAPES),
+        **texts,
     }
     return Template(page).substitute(fields)
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """Return a file of this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 

@@ -1,6 +1,5 @@
-// What the page was given, and how numbers, texts and colors are written. User texts reach the page through textContent only.
+// What the report was given, and how numbers, texts and colors are written.
 
-const given = JSON.parse(document.getElementById("data").textContent);
 const ARRAYS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u2: Uint16Array, u1: Uint8Array };
 
 function unpacked(packed) {
@@ -30,25 +29,8 @@ const predictions = given.predictions && {
   labeled: unpacked(given.predictions.labeled),
 };
 
-function byId(id) {
-  return document.getElementById(id);
-}
-
-// An element with text and properties; children are elements or texts.
-function element(tag, properties = {}, children = []) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
-
 function clamped(value, low, high) {
   return Math.min(Math.max(value, low), high);
-}
-
-const SPACE = "\u00a0"; // between number and unit, where no line may break
-
-function count(number) {
-  return number.toLocaleString("en-GB");
 }
 
 function rows(number) {
@@ -60,15 +42,6 @@ function trimmed(number, digits) {
   const isPlain = size === 0 || (size < 1e7 && size >= 1e-4);
   const text = isPlain ? String(Number(number.toPrecision(digits))) : number.toExponential(digits - 1);
   return text.replaceAll("-", "−");
-}
-
-// A share as a percentage, with more digits where it is close to nothing or to everything.
-function share(value) {
-  if (!Number.isFinite(value)) return "–";
-  const percent = 100 * value;
-  const margin = Math.min(Math.abs(percent), Math.abs(100 - percent));
-  const decimals = margin === 0 || margin >= 10 ? 0 : margin >= 1 ? 1 : 2;
-  return Number(percent.toFixed(decimals)) + SPACE + "%";
 }
 
 // As many digits as the number has, up to three: for targets, which people chose.

@@ -105,19 +105,3 @@ function comparedCells(one, other) {
 function numberCell(value) {
   return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "";
 }
-
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
-
-// A text as a CSV cell. Spreadsheets run texts that begin with these signs: an apostrophe keeps them texts.
-function textCell(text) {
-  const safe = /^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-function download(name, text) {
-  // The mark at the start tells spreadsheets that the file is UTF-8.
-  const address = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
-  const link = element("a", { href: address, download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 60_000);
-}

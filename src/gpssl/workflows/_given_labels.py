@@ -41,6 +41,11 @@ def key_columns(target: str) -> KeyColumns:
     return KeyColumns("row", "checksum") if target not in ("row", "checksum") else KeyColumns("gpssl_row", "gpssl_checksum")
 
 
+def empty_labels(target: str, rows: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Return labels to be filled in, for these rows and their checksums. [n]"""
+    return pd.DataFrame([(*row, None) for row in rows], columns=[*key_columns(target), target])
+
+
 class Entry(NamedTuple):
     """A label as it stands in a file of labels."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,10 @@ from ..estimator import GPSSL
 from ..spatial._composition import spatial_blocks
 from ..spatial._embedding import embed, modalities, representation
 from ._choices import Alike, Settings
-from ._given_labels import GivenLabels
 from ._subject import SPOTS, Array, NewColumnsOfPart, Roles, Step, Subject, SubjectPart, left_out_notes
+
+if TYPE_CHECKING:
+    from ._given_labels import GivenLabels
 
 KEY = "gpssl"
 
