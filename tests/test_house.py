@@ -58,7 +58,7 @@ IMPORT_WHEN_USED = (
 
 READERS = (
     *("_byte_stream", "_calendar", "_columns", "_csv_writing", "_decisions", "_delimited", "_formats", "_profile", "_quantities"),
-    *("_reading_notes", "_readings", "_source", "_table", "_writing"),
+    *("_label_cells", "_reading_notes", "_readings", "_source", "_table", "_writing"),
 )
 """Modules for tables in files, which need pandas and pyarrow: `gpssl.data` imports them when they are asked for."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,12 +39,16 @@ OPTIONS = {
     "alike": "--alike",
     "keep": "--keep",
     "ignore": "--ignore",
+    "unlabeled": "--unlabeled",
 }
 """The options of parameters that sentences of the library name."""
 FLAGS = {"force=True": "--force", "target_kind='number'": "--numeric"}
-WORDS = ("confidence", "alike", "keep", "ignore")
+WORDS = ("confidence", "alike", "keep", "ignore", "unlabeled")
 """Parameters whose names are also plain words: they are parameters only where they have a value."""
 PARAMETER = re.compile(rf"\b({'|'.join(OPTIONS)})\b(?:=(\[[^]]*\]|'\w*'|\w+))?")
+
+IN_LIST = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s]+""")
+"""An element of a list in a sentence: a quoted text, or a name."""
 
 Command = Callable[..., None]
 
@@ -74,18 +80,26 @@ def with_options(text: str) -> str:
 
     >>> with_options("Give more rows, or lower n_components; max_inducing=1024 would do, or alike='neighbors'.")
     'Give more rows, or lower --components; --max-inducing 1024 would do, or --alike neighbors.'
+    >>> with_options("Pass unlabeled=['unknown', 'not yet'].")
+    "Pass --unlabeled unknown --unlabeled 'not yet'."
     """
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()
         if value is None:
             return found[0] if name in WORDS else OPTIONS[name]
-        bare = value[1:-1] if value[0] in "['" else value
-        return f"{OPTIONS[name]} {bare}"
+        if value[0] == "[":
+            return " ".join(f"{OPTIONS[name]} {_in_shell(one)}" for one in IN_LIST.findall(value[1:-1]))
+        return f"{OPTIONS[name]} {value.strip(chr(39))}"
 
     for parameter, flag in FLAGS.items():
         text = text.replace(parameter, flag)
     return PARAMETER.sub(option, text)
+
+
+def _in_shell(element: str) -> str:
+    """Return an element of a list as a person types it: in quotes only where the shell needs them."""
+    return shlex.quote(ast.literal_eval(element)) if element[0] in "'\"" else element
 
 
 def _sentence(error: Exception) -> str:

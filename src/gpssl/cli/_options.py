@@ -27,6 +27,7 @@ Labels = Annotated[
 ]
 Keep = Annotated[list[str] | None, typer.Option("--keep", help="Learn from this column although it looks like an identifier. Repeatable.")]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="Do not learn from this column. Repeatable.")]
+Unlabeled = Annotated[list[str] | None, typer.Option("--unlabeled", help="A word in the target that means 'no label'. Repeatable.")]
 Group = Annotated[
     str | None,
     typer.Option("--group", help="Column that says which rows belong together (a patient, a mouse): they are held out together."),

@@ -34,6 +34,7 @@ def compare(
     group: _options.Group = None,
     keep: _options.Keep = None,
     ignore: _options.Ignore = None,
+    unlabeled: _options.Unlabeled = None,
     seed: _options.Seed = 0,
     as_json: _options.Json = False,
 ) -> None:
@@ -59,6 +60,7 @@ def compare(
             group=group,
             keep=keep or (),
             ignore=ignore or (),
+            unlabeled=unlabeled or (),
             random_state=seed,
         )
     show_compared(result, as_json)

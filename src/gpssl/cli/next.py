@@ -29,10 +29,10 @@ def next(  # noqa: A001  (the name of the command)
         Path | None, typer.Option("--model", "-m", help="A model of gpssl label, in the place of one fitted now.", show_default=False)
     ] = None,
     max_risk: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             "--max-risk",
-            help="Error rate to be promised (for numbers: root mean squared error), which says when to stop.",
+            help="Error rate to be promised, 0.05 or 5% (for numbers: root mean squared error), which says when to stop.",
             show_default="5 % for classes",
         ),
     ] = None,
@@ -42,6 +42,7 @@ def next(  # noqa: A001  (the name of the command)
     labels: _options.Labels = None,
     keep: _options.Keep = None,
     ignore: _options.Ignore = None,
+    unlabeled: _options.Unlabeled = None,
     seed: _options.Seed = 0,
     force: _options.Force = False,
     as_json: _options.Json = False,
@@ -67,6 +68,7 @@ def next(  # noqa: A001  (the name of the command)
             labels=labels or (),
             keep=keep or (),
             ignore=ignore or (),
+            unlabeled=unlabeled or (),
             random_state=seed,
             out=out,
             force=force,

@@ -81,7 +81,9 @@ def make_report(
     asked = target or notes.get("target")
     is_of_model = asked == notes.get("target")
     _check_not_seen(loaded.card_, asked)
-    roles = Roles(asked, notes.get("target_kind"), group or notes.get("group")) if is_of_model else Roles(asked, group=group)
+    roles = Roles(asked, group=group)
+    if is_of_model:
+        roles = Roles(asked, notes.get("target_kind"), group or notes.get("group"), unlabeled=notes.get("unlabeled", ()))
     subject = open_subject(table, roles, columns=loaded.card_.columns or None)
     if is_of_model and notes.get("table") not in (None, subject.name) and notes.get("rows") != subject.n_rows:
         subject.notes.append(f"The model was trained on {notes['table']}: the curves are of heads trained on the labels of {subject.name}.")

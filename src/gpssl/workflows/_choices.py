@@ -64,3 +64,36 @@ class Settings:
     def n_components_for(self, kind: Kind) -> int:
         """Return J for rows of this kind."""
         return N_COMPONENTS[kind] if self.n_components is None else self.n_components
+
+
+def risk_of(max_risk: float | str | None, kind: Literal["class", "number"]) -> float | None:
+    """Return the largest risk: for classes a share, of which a text may be the percentage; for numbers an error in their unit."""
+    if max_risk is None:
+        return None
+    if isinstance(max_risk, str):
+        max_risk = _number_of(max_risk, kind)
+    if kind == "class":
+        check_share("max_risk", max_risk)
+    elif not 0 < max_risk < float("inf"):
+        raise ChoiceError("max_risk", "for numbers it is the largest root mean squared error, a positive number.")
+    return float(max_risk)
+
+
+def _number_of(text: str, kind: Literal["class", "number"]) -> float:
+    """Return the number that a person has written; for classes, "5" and "5%" are five percent."""
+    bare = text.strip().removesuffix("%").strip()
+    is_percent = text.strip().endswith("%")
+    if is_percent and kind == "number":
+        raise ChoiceError("max_risk", f"{text} is no root mean squared error: for numbers write it in the unit of the target.")
+    try:
+        number = float(bare)
+    except ValueError as error:
+        raise ChoiceError("max_risk", f"{text!r} is no number: write 0.05 or 5% for five percent.") from error
+    return number / 100 if kind == "class" and (is_percent or number >= 1) else number
+
+
+def check_share(parameter: str, value: float) -> None:
+    """Raise ChoiceError unless the value lies between 0 and 1."""
+    if not 0 < value < 1:
+        percentage = f": write {value / 100:g} for {value:g} percent" if 1 <= value < 100 else ""
+        raise ChoiceError(parameter, f"{value:g} is no share between 0 and 1{percentage}.")

@@ -22,8 +22,8 @@ from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
 from ..evaluation._held_out import Expectation, RiskLimit, check_labels
 from ..evaluation._importance import ColumnImportance
-from ._choices import MAX_INDUCING, Alike, ChoiceError, Settings
-from ._label_findings import SuspiciousLabel, find_out
+from ._choices import MAX_INDUCING, Alike, Settings, check_share, risk_of
+from ._label_findings import SuspiciousLabel, find_out, nothing_to_predict
 from ._subject import NewColumns, Roles, Subject, SubjectPart, Writing, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
@@ -88,6 +88,7 @@ def label(
     labels: Any = (),
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    unlabeled: Sequence[str] = (),
     random_state: int = 0,
     out: str | PathLike[str] | None = None,
     model_out: str | PathLike[str] | None = None,
@@ -116,6 +117,8 @@ def label(
         "class" or "number"; by default the cells decide.
     group
         The column that says which rows belong together: they are held out together.
+    unlabeled
+        Words in the target that mean "no label", such as "unknown", without regard to case. Notes ask about words that may mean it.
     labels
         Labels that a person gave in the page of `gpssl.annotate`: a path or a data frame, or several, of which the last counts. They are
         matched by row and checksum, and stand in the target column of the results.
@@ -136,22 +139,23 @@ def label(
     >>> result.frame().columns.tolist()
     ['target_predicted', 'target_probability', 'target_std']
     """
-    _check_share("confidence", confidence)
+    check_share("confidence", confidence)
     settings = settings_of(n_components, alike, temperature, n_draws, max_inducing, random_state)
     out, model_file = as_path(out), model_path(as_path(out), model_out)
     given = labels if isinstance(labels, list | tuple) else [labels]
     written = check_outputs([table, *given], [out, model_file], force=force)
-    roles = Roles(target, target_kind, group, keep, ignore)
+    roles = Roles(target, target_kind, group, keep, ignore, unlabeled)
     subject = open_subject(table, roles, results=names_of_results(target), labels=labels)
     known = subject.target()
-    limit = RiskLimit(_risk_of(max_risk, known.kind), confidence)
+    limit = RiskLimit(risk_of(max_risk, known.kind), confidence)
     with subject.noting():
         check_labels(known, subject.name, subject.notes)
+        subject.notes.extend(nothing_to_predict(subject, known))
         model = new_model(subject, subject.fit(settings), known, settings)
         found = find_out(model, subject, known, limit, settings.seed)
         predict = PredictionColumns(found.fitted, target, None if limit.max_risk is None else found.expectation.threshold)
         columns = NewColumns(subject, lambda part, where: predict(part, ~known.is_known[where]))
-        of_run = {"target_kind": known.kind, "seed": settings.seed, "promise": asdict(limit), **found.notes()}
+        of_run = {"unlabeled": list(unlabeled), "target_kind": known.kind, "seed": settings.seed, "promise": asdict(limit), **found.notes()}
         subject.finish(
             found.fitted, columns, out, model_file, Writing(only_new, force), lambda: {**of_run, "decided": asdict(predict.decided())}
         )
@@ -268,36 +272,3 @@ def _spread(values: NDArray[Any], places: NDArray[np.bool_]) -> Any:
     out: NDArray[Any] = np.full(len(places), np.nan if is_float else None, dtype=float if is_float else object)
     out[places] = values
     return pd.array(out, dtype="boolean") if values.dtype.kind == "b" else out
-
-
-def _risk_of(max_risk: float | str | None, kind: TargetKind) -> float | None:
-    """Return the largest risk: for classes a share, of which a text may be the percentage; for numbers an error in their unit."""
-    if max_risk is None:
-        return None
-    if isinstance(max_risk, str):
-        max_risk = _number_of(max_risk, kind)
-    if kind == "class":
-        _check_share("max_risk", max_risk)
-    elif not 0 < max_risk < float("inf"):
-        raise ChoiceError("max_risk", "for numbers it is the largest root mean squared error, a positive number.")
-    return float(max_risk)
-
-
-def _number_of(text: str, kind: TargetKind) -> float:
-    """Return the number that a person has written; for classes, "5" and "5%" are five percent."""
-    bare = text.strip().removesuffix("%").strip()
-    is_percent = text.strip().endswith("%")
-    if is_percent and kind == "number":
-        raise ChoiceError("max_risk", f"{text} is no root mean squared error: for numbers write it in the unit of the target.")
-    try:
-        number = float(bare)
-    except ValueError as error:
-        raise ChoiceError("max_risk", f"{text!r} is no number: write 0.05 or 5% for five percent.") from error
-    return number / 100 if kind == "class" and (is_percent or number >= 1) else number
-
-
-def _check_share(parameter: str, value: float) -> None:
-    """Raise ChoiceError unless the value lies between 0 and 1."""
-    if not 0 < value < 1:
-        percentage = f": write {value / 100:g} for {value:g} percent" if 1 <= value < 100 else ""
-        raise ChoiceError(parameter, f"{value:g} is no share between 0 and 1{percentage}.")

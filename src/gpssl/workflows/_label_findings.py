@@ -110,6 +110,15 @@ def _quoted_label(label: Any) -> str:
     return _quoted(label.item() if hasattr(label, "item") else label)
 
 
+def nothing_to_predict(subject: Subject, target: Target) -> list[str]:
+    """Return a sentence where all rows have a label."""
+    if not target.is_known.all():
+        return []
+    words = subject.tidy.candidates
+    advice = f", or pass unlabeled={[*words]!r} if {listed(words)} means 'no label'" if words else ""
+    return [f"All {subject.n_rows:,} rows have a label in {target.name!r}, so that there is none to predict: empty some cells{advice}."]
+
+
 def worse_than_guessing(expectation: Expectation) -> list[str]:
     """Return a sentence where guessing is expected to be as good as the predictions, or may be."""
     guess = "the most frequent class" if expectation.interval is not None else "the mean"

@@ -21,7 +21,7 @@ from ..data._labels import Target, TargetKind
 from ..data._outputs import is_typed
 from ..data._writing import write_table
 from ..downstream._marginal import Marginalized
-from ._choices import ChoiceError, Settings
+from ._choices import ChoiceError, Settings, check_share, risk_of
 from ._embed import open_model
 from ._label import names_of_results, new_model
 from ._subject import Roles, Subject, as_path, check_outputs, open_subject
@@ -88,13 +88,14 @@ def next_rows(
     n: int = N_SUGGESTED,
     *,
     model: Any = None,
-    max_risk: float | None = None,
+    max_risk: float | str | None = None,
     confidence: float = CONFIDENCE,
     target_kind: TargetKind | None = None,
     group: str | None = None,
     labels: Any = (),
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    unlabeled: Sequence[str] = (),
     random_state: int = 0,
     out: str | PathLike[str] | None = None,
     force: bool = False,
@@ -118,7 +119,7 @@ def next_rows(
     out
         File for the suggested rows with all their columns: gpssl_rank, gpssl_reason, gpssl_row (the line in the table), and the target,
         empty, to be filled in.
-    target_kind, group, labels, keep, ignore, random_state, force
+    target_kind, group, labels, keep, ignore, unlabeled, random_state, force
         As for `label`.
 
     Examples
@@ -138,15 +139,18 @@ def next_rows(
     columns = None if loaded is None else loaded.card_.columns or None
     path = as_path(out)
     written = check_outputs([table, model], [path], force=force)
-    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore), columns=columns, results=results, labels=labels)
+    subject = open_subject(
+        table, Roles(target, target_kind, group, keep, ignore, unlabeled), columns=columns, results=results, labels=labels
+    )
     with subject.noting():
         known = subject.target()
-        _check_risk(max_risk, confidence, known.kind)
+        check_share("confidence", confidence)
+        wanted_risk = risk_of(max_risk, known.kind)
         _check_candidates(known, subject)
         fitted, own = _learned(subject, known, loaded, Settings(seed=random_state))
         points, beliefs = _seen(subject, own, fitted)
         found = suggest_among(points, beliefs, ~known.is_known, n, random_state=random_state)
-        stop = _advice(subject, fitted, known, max_risk, confidence, random_state)
+        stop = _advice(subject, fitted, known, wanted_risk, confidence, random_state)
     rows = _suggested(subject, found.rows, known.kind)
     if path is not None:
         write_table(path, _cells(subject, rows, target, typed=is_typed(path)), force=force)
@@ -174,17 +178,12 @@ def _checked_model(model: Any) -> Any:
     return loaded
 
 
-def _check_risk(max_risk: float | None, confidence: float, kind: TargetKind) -> None:
-    if not 0 < confidence < 1:
-        raise ChoiceError("confidence", f"{confidence:g} is no share between 0 and 1.")
-    if max_risk is not None and not 0 < max_risk < (1.0 if kind == "class" else float("inf")):
-        what = "no share between 0 and 1" if kind == "class" else "no positive number: it is the largest root mean squared error"
-        raise ChoiceError("max_risk", f"{max_risk:g} is {what}.")
-
-
 def _check_candidates(labels: Target, subject: Subject) -> None:
     if labels.is_known.all():
-        raise ValueError(f"All {subject.n_rows:,} rows of {subject.name} have a label in {labels.name!r}: there is none left to suggest.")
+        advice = f" But {subject.tidy.question}." if subject.tidy.question else ""
+        raise ValueError(
+            f"All {subject.n_rows:,} rows of {subject.name} have a label in {labels.name!r}: there is none left to suggest.{advice}"
+        )
 
 
 def _classes(labels: Target) -> list[str] | None:

@@ -21,6 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._runtime.progress import Progress
 from ..core._checked_rows import rows_in_memory
 from ..data._frames import ColumnFacts
+from ..data._label_cells import TidyLabels, tidy_labels
 from ..data._labels import Target, TargetKind
 from ..data._outputs import beside, check_table_name, check_writable, is_standard, is_typed, replacing
 from ..data._writing import write_table
@@ -76,9 +77,11 @@ class Roles:
     """The column that says which rows belong together."""
     keep: Sequence[str] = ()
     ignore: Sequence[str] = ()
+    unlabeled: Sequence[str] = ()
+    """Words in the target that mean "no label"."""
 
     def __post_init__(self) -> None:
-        for parameter, names in (("keep", self.keep), ("ignore", self.ignore)):
+        for parameter, names in (("keep", self.keep), ("ignore", self.ignore), ("unlabeled", self.unlabeled)):
             if isinstance(names, str):
                 raise ChoiceError(parameter, f"{names!r} is a text, not a list of names: write {parameter}=[{names!r}].")
         if self.target_kind not in (None, *get_args(TargetKind)):
@@ -127,8 +130,17 @@ class Subject(ABC):
         """Yield all rows in order, some at a time."""
 
     @abstractmethod
+    def _read_target(self) -> Target:
+        """Return the column to predict, as it was read."""
+
+    @cached_property
+    def tidy(self) -> TidyLabels:
+        """The column to predict, with one name for each class, and what is to be said of its cells."""
+        return tidy_labels(self._read_target(), self.roles.unlabeled, self.roles.target_kind)
+
     def target(self) -> Target:
-        """Return the column to predict."""
+        """Return the column to predict, with the labels that a person gave elsewhere."""
+        return self.tidy.target if self.given is None else self.given.merged(self.tidy.target)
 
     @abstractmethod
     def groups(self) -> NDArray[Any] | None:
@@ -294,6 +306,9 @@ def open_subject(
     learned from. `labels` are files or data frames of labels that a person gave elsewhere.
     """
     subject = _opened(table, roles, columns, results)
+    if roles.target is not None:
+        question = f"In the target {roles.target!r}, {subject.tidy.question}." if subject.tidy.question else ""
+        subject.notes.extend([*subject.tidy.notes, *([question] if question else [])])
     if isinstance(labels, str | PathLike) or len(labels):
         from ._given_labels import give_labels
 

@@ -48,7 +48,8 @@ class TableSubject(Subject):
             keep=roles.keep,
             ignore=asked if results is None else [*asked, results],
             target=roles.target,
-            target_kind=roles.target_kind,
+            # With words for "no label" the cells may hold numbers that only `tidy_labels` can see.
+            target_kind=None if roles.unlabeled and roles.target_kind == "number" else roles.target_kind,
             columns=columns,
             title=self.name if self.path is None else None,
         )
@@ -120,13 +121,12 @@ class TableSubject(Subject):
         """Return the lines of these rows in the file; a data frame has an index."""
         return None if self.path is None else self.table.lines(places)
 
-    def target(self) -> Target:
+    def _read_target(self) -> Target:
         """Return the column that was named when the table was opened."""
         if self.roles.target is None or self.table.target_kind is None:
             raise ValueError("Name the column to predict.")
         is_chosen = self.roles.target_kind is not None
-        target = Target(self.roles.target, self.table.target_kind, self.table.target(), is_chosen)
-        return target if self.given is None else self.given.merged(target)
+        return Target(self.roles.target, self.table.target_kind, self.table.target(), is_chosen)
 
     def groups(self) -> NDArray[Any] | None:
         """Return the groups that were named; a row without a group is one of its own."""

@@ -102,8 +102,9 @@ class TissueSubject(Subject):
         """Merge labels into `obs`, which is written with the results."""
         column = self.adata.obs[self.roles.target]
         self.adata.obs[self.roles.target] = given.in_cells(column, slice(0, self.n_rows))
+        self.__dict__.pop("tidy", None)  # of the labels before
 
-    def target(self) -> Target:
+    def _read_target(self) -> Target:
         """Return the column of `obs` to predict."""
         if self.roles.target is None:
             raise ValueError("Name the column of obs to predict.")
