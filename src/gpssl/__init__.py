@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from .estimator import GPSSL
     from .io._model_files import load, read_card, save
     from .report._annotating import annotate
+    from .workflows._cluster import cluster
     from .workflows._embed import embed, transform
     from .workflows._label import label
     from .workflows._next import next_rows
@@ -51,6 +52,7 @@ __all__ = [
     "RepresentationSearch",
     "__version__",
     "annotate",
+    "cluster",
     "compare",
     "embed",
     "label",

@@ -90,7 +90,7 @@ def test_clusters_depend_neither_on_the_order_of_rows_nor_on_the_seed() -> None:
 
 
 def test_equal_draws_give_certainty_and_k_means_own_clusters() -> None:
-    X, _ = make_blobs(120, 3, centers=3, cluster_std=3.0, random_state=0)
+    X, _ = make_blobs(120, 3, centers=3, cluster_std=1.0, random_state=0)
     found = PosteriorClustering(3, Certain(), n_draws=4).fit(X)
     assert set(np.unique(found.probabilities_)) == {0.0, 1.0}
     Z = Certain().fit(X).transform(X)

@@ -33,6 +33,7 @@ COMMANDS = {
         "gpssl embed rows.parquet -o out.parquet --components 8 --alike neighbors",
         "gpssl embed slice.h5ad -o slice-embedded.h5ad",
     ],
+    "cluster": ["gpssl cluster customers.csv -o customers-clustered.csv", "gpssl cluster customers.csv -k 4 -o customers-clustered.csv"],
     "transform": ["gpssl transform customers-embedded.gpssl new.csv -o new-embedded.csv --draws 100"],
     "label": [
         "gpssl label patients.csv --target diagnosis -o labeled.csv",

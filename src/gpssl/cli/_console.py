@@ -30,6 +30,9 @@ TRACEBACK = "GPSSL_TRACEBACK"
 """Environment variable: with any value, errors come with their traceback."""
 
 OPTIONS = {
+    "n_clusters": "--clusters",
+    "max_clusters": "--max-clusters",
+    "n_draws": "--draws",
     "n_components": "--components",
     "max_inducing": "--max-inducing",
     "max_risk": "--max-risk",

@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 N_DRAWS = 50
 N_COMPONENTS = 10
 """Dimensions of the default representation: those that hold no clusters are narrow, and do not disturb."""
+ROWS_OF_A_DIMENSION = 3
 LEARNING_ROWS = 1000
 """Rows that clusters are learned from, at most; all others are assigned to them."""
 COUNTING_ROWS = 500
@@ -77,8 +78,8 @@ class PosteriorClustering(ClusterMixin, BaseEstimator):
     n_clusters_proba_
         The posterior of the number of clusters, given that there are some: the share of draws that prefer each number, by that number.
     one_cloud_proba_
-        How likely it is that there are no clusters: the share of draws in which two clusters explain no more than in a uniform cloud. Where
-        it is large, clusters are parts of one cloud, and where it is cut is a convention.
+        The share of draws in which two clusters explain no more than in a uniform cloud. It is one for clouds without clusters, which are
+        then cut where convention says; three or more clusters that overlap may look like that too.
     representation_
         The fitted representation.
     functions_
@@ -258,9 +259,14 @@ def _ordered(found: Clusterings, numbers: Labels, proba: Array) -> Array:
 
 def _default_representation(X: Any, seed: int) -> GPSSL:
     """Return `GPSSL` with a kernel for this kind of rows, and as many dimensions as these have, up to ten."""
-    ssl = GPSSL(1, kernel=default_kernel(X), random_state=seed).fit(X)
-    n_components = min(N_COMPONENTS, len(ssl.eigenvalues_), max(1, int(ssl.moments_.weight) // 3))
-    return ssl if n_components == 1 else ssl.refit(n_components=n_components)
+    return widened(GPSSL(1, kernel=default_kernel(X), random_state=seed).fit(X))
+
+
+def widened(ssl: GPSSL, n_components: int | None = None) -> GPSSL:
+    """Return the representation with so many dimensions; by default ten, or as many as the rows have, from the stored moments."""
+    if n_components is None:
+        n_components = min(N_COMPONENTS, len(ssl.eigenvalues_), max(1, int(ssl.moments_.weight) // ROWS_OF_A_DIMENSION))
+    return ssl if n_components == ssl.n_components else ssl.refit(n_components=n_components)
 
 
 def _scale_of(representation: Any, n_components: int) -> Array:

@@ -112,11 +112,11 @@ def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None 
 
 
 def representation_of(model: Any) -> Any:
-    """Return the fitted representation of a classifier or regressor; `GPSSL` and `GPPrior` are representations themselves.
+    """Return the fitted representation of a classifier, regressor or clustering; `GPSSL` and `GPPrior` are representations themselves.
 
     Of a pool it is the model among its members that was fitted before, as that of `gpssl.label`; without one, the pool.
     """
-    if not isinstance(model, Marginalized):
+    if not hasattr(model, "representation_"):
         return model
     fitted = inner(model.representation_)
     if not isinstance(fitted, RepresentationPool):

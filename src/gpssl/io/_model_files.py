@@ -43,7 +43,7 @@ the table of contents is enough to recognize a decompression bomb."""
 SMALL = 2**16
 """Bytes up to which the ratio does not matter."""
 
-SAVEABLE = ("GPSSL", "GPPrior", "MarginalizedClassifier", "MarginalizedRegressor", "RepresentationPool")
+SAVEABLE = ("GPSSL", "GPPrior", "MarginalizedClassifier", "MarginalizedRegressor", "PosteriorClustering", "RepresentationPool")
 
 
 def save(

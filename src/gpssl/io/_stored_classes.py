@@ -110,6 +110,10 @@ def _kernel(name: str) -> Form:
 
 # Models, and what they consist of
 
+CLUSTERED = (
+    *("representation_", "functions_", "labels_", "probabilities_", "n_clusters_", "n_clusters_proba_", "one_cloud_proba_", "centers_"),
+    *("_scale", "_seed"),
+)
 COLUMNS = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
 """Attributes in which scikit-learn keeps the columns of rows and the form of results."""
 
@@ -224,6 +228,12 @@ def _perceptrons() -> Form:
     return by_fields(Perceptrons, _PERCEPTRONS)
 
 
+def _clustering() -> Form:
+    from ..clustering._estimator import PosteriorClustering  # few models are one
+
+    return by_fit(PosteriorClustering, (*CLUSTERED, *COLUMNS))
+
+
 def _under_their_own_names(make: Callable[[type], Form], *kinds: type) -> dict[str, Callable[[], Form]]:
     """Return forms by the classes' names. A class that is renamed moves to the list of those with a name of their own in files."""
     return {own_name(kind): partial(make, kind) for kind in kinds}
@@ -269,6 +279,7 @@ _FORMS: dict[str, Callable[[], Form]] = {
     "gpssl.MarginalizedClassifier": lambda: by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
     "gpssl.MarginalizedRegressor": lambda: by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
     "gpssl.KernelMembers": lambda: by_fields(KernelMembers, {"prior": "m", "basis": "M M", "roots": "m M", "spread": "M"}),
+    "gpssl.PosteriorClustering": _clustering,
     "gpssl.RepresentationPool": lambda: by_fit(RepresentationPool, ("fitted_", "left_out_", *COLUMNS)),
     "gpssl.SoftmaxHeads": lambda: by_fields(SoftmaxHeads, _SOFTMAX_HEADS),
     "gpssl.Moments": lambda: by_fields(Moments, {"first": "M", "second": "M M"}),

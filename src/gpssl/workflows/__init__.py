@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from .._runtime import lazy_names
 
 if TYPE_CHECKING:
+    from ._cluster import Clustered, cluster
     from ._embed import Embedded, embed, transform
     from ._label import LabeledTable, label
     from ._next import NextRows, SuggestedRow, next_rows
 
-__all__ = ["Embedded", "LabeledTable", "NextRows", "SuggestedRow", "embed", "label", "next_rows", "transform"]
+__all__ = ["Clustered", "Embedded", "LabeledTable", "NextRows", "SuggestedRow", "cluster", "embed", "label", "next_rows", "transform"]
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)

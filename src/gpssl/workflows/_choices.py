@@ -21,6 +21,10 @@ DECIDING = {"class": "log loss", "number": "NLL"}
 SIGNIFICANT = 0.05
 """The level of the tests of comparisons."""
 MAX_INDUCING = 512
+CLUSTERED_DRAWS = 50
+"""Draws of a representation that are clustered."""
+MAX_CLUSTERS = 10
+"""The most clusters that are considered where their number is not given."""
 N_SPLITS = 20
 MAX_ROWS = 3000
 """Rows that `compare` uses of larger tables: kernel PCA needs a matrix of rows by rows."""

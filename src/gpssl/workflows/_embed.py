@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -25,8 +25,8 @@ from ._subject import NewColumns, Roles, Subject, SubjectPart, Writing, as_path,
 Array = NDArray[np.float64]
 
 PREFIX = "gpssl"
-RESULTS = re.compile(rf"{PREFIX}_\d+(_std|_draw_\d+)?")
-"""Columns that representations are written to: what an earlier run left there is not learned from."""
+RESULTS = re.compile(rf"{PREFIX}_(\d+(_std|_draw_\d+)?|cluster(_\d+|_probability)?)")
+"""Columns that representations and clusters are written to: what an earlier run left there is not learned from."""
 
 
 @dataclass(frozen=True)
@@ -152,11 +152,14 @@ def transform(
     representation = RepresentationColumns(check_map(representation_of(loaded)))
     functions = representation.ssl.draw_functions(n_draws) if n_draws else None
     predict = None if target is None else PredictionColumns.of_model(loaded, target)
+    clusters = cluster_columns(loaded) if hasattr(loaded, "n_clusters_") else None
 
     def of_part(part: SubjectPart, _where: slice) -> Any:
         frame = representation(part.rows)
         if functions is not None:
             frame = frame.join(_draws(functions(part.rows)))
+        if clusters is not None:
+            frame = frame.join(clusters(part.rows))
         return frame if predict is None else frame.join(predict(part, np.ones(part.n_rows, dtype=bool)))
 
     columns = NewColumns(subject, of_part)
@@ -196,6 +199,13 @@ class RepresentationColumns:
             model=model,
             new_columns=columns,
         )
+
+
+def cluster_columns(model: Any) -> Callable[[Any], Any]:
+    """Return what gives the columns of clusters for parts of a table."""
+    from ._cluster import ClusterColumns  # which needs the names here
+
+    return ClusterColumns(model)
 
 
 def check_map(representation: Any) -> GPSSL:
