@@ -87,6 +87,17 @@ def _documents() -> list[str]:
     return [" ".join(rng.choice(words[place % 2], 6)) for place in range(N_TRAINING)]
 
 
+def _with_text() -> list[list[Any]]:
+    """Return numbers, categories and documents, with gaps among all of them."""
+    cells = zip(_mixed(), _documents(), strict=True)
+    return [[size, color, None if place % 9 == 4 else text] for place, ((size, color, _), text) in enumerate(cells)]
+
+
+def _frame_with_text(rows: list[Any]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["size", "color", "note"])
+    return frame.astype({"size": float, "color": object, "note": object})
+
+
 def _graph(edges: list[tuple[int, int]], labels: list[str]) -> nx.Graph:
     graph = nx.Graph()
     graph.add_nodes_from((node, {"label": label}) for node, label in enumerate(labels))
@@ -124,6 +135,9 @@ _cells = st.tuples(
 
 _string = st.text("abcdé", min_size=1, max_size=12)
 _document = st.lists(st.sampled_from(["cat", "ship", "the", "unheard", "of"]), min_size=1, max_size=6).map(" ".join)
+_cells_with_text = st.tuples(
+    st.one_of(st.none(), _number), st.one_of(st.none(), _category), st.one_of(st.none(), _document, st.just(""))
+).map(list)
 _labeled_graph = st.builds(
     _graph,
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=9),
@@ -149,6 +163,13 @@ KINDS: dict[str, Kind] = {
     "SpectrumKernel, counts": Kind(k.SpectrumKernel(2, normalize=False), _strings(), _string),
     "SpectrumKernel": Kind(k.SpectrumKernel(3), _strings(), _string),
     "PositionKernel": Kind(k.PositionKernel(), _strings(), _string),
+    "ColumnKernel, text": Kind(
+        k.ColumnKernel([("rest", k.StandardizedKernel(), ["size", "color"]), ("note", k.TfidfKernel(), ["note"])], weights=[0.5, 0.5]),
+        _with_text(),
+        _cells_with_text,
+        _frame_with_text,
+    ),
+    "for_table, text": Kind(k.for_table(_frame_with_text(_with_text()), texts=["note"]), _with_text(), _cells_with_text, _frame_with_text),
     "StandardizedKernel": Kind(k.StandardizedKernel(), _mixed(), _cells, _frame),
     "StandardizedKernel, Laplace": Kind(k.StandardizedKernel("laplace", scores=True), _mixed(), _cells, _frame),
     "MismatchKernel": Kind(k.MismatchKernel(4, 1), _strings(), _string),

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import struct
+import warnings
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ import gpssl
 from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.io import FORMAT, ModelFileError
 from gpssl.io._encoding import DEEPEST
+from gpssl.kernels import ColumnKernel, TfidfKernel
 
 X = np.random.default_rng(0).standard_normal((30, 2))
 
@@ -315,3 +318,38 @@ def test_format_that_is_no_number_is_refused(number: Any, model_file: Path, tmp_
 @pytest.mark.parametrize("change", [{"columns": 3}, {"columns": [{"name": "a"}]}, {"notes": [1]}, {"more": 1}], ids=str)
 def test_card_that_is_none_is_refused(change: dict[str, Any], model_file: Path, tmp_path: Path) -> None:
     refused(with_card(model_file, tmp_path / "bad.gpssl", lambda content: content["card"].update(change)), "damaged")
+
+
+# Texts
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [lambda words: words[0].__setitem__(1, 10**9), lambda words: words[0].__setitem__(1, -1), lambda words: words.pop()],
+    ids=["beyond the last column", "before the first", "fewer words than weights"],
+)
+def test_words_outside_of_their_columns_are_refused(harm: Callable[[Any], Any], tmp_path: Path) -> None:
+    """SciPy would count them outside of its arrays."""
+    frame = pd.DataFrame({"text": [f"{word} and {other} here" for word in "abcdef" for other in "uvwxyz"], "number": np.arange(36.0)})
+    path = tmp_path / "model.gpssl"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel = ColumnKernel([("text", TfidfKernel(), ["text"])])
+        gpssl.save(GPSSL(2, kernel=kernel, max_inducing=8, residual_tolerance=0.9, random_state=0).fit(frame), path, trained_on=frame)
+    parts = parts_of(path)
+    name, content = next((name, json.loads(part)) for name, part in parts.items() if name.endswith(".json") and b"vocabulary_" in part)
+    harm(_found(content, "vocabulary_")["dict"])
+    refused(write(path, {**parts, name: json.dumps(content).encode()}), "words")
+
+
+def _found(content: Any, key: str) -> Any:
+    """Return what a name stands for, wherever it is in the JSON of a model."""
+    if isinstance(content, list):
+        pairs = [(item[0], item[1]) for item in content if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str)]
+        inside = [*content]
+    else:
+        pairs, inside = (list(content.items()), list(content.values())) if isinstance(content, dict) else ([], [])
+    for name, value in pairs:
+        if name == key:
+            return value
+    return next((found for item in inside if (found := _found(item, key)) is not None), None)

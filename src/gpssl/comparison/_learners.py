@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.preprocessing import normalize
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from .._runtime.threads import one_blas_thread
+from ..data._free_text import as_texts
 
 Array = NDArray[np.float64]
 
@@ -20,6 +24,10 @@ MOST_FOLDS, MAX_ITERATIONS = 3, 2000
 PENALTIES = np.logspace(-3, 3, 7)
 """C of logistic regression."""
 N_TREES = 500
+N_TOPICS = 50
+"""Directions of words that stand for a column of free text."""
+WORDS = r"\w+|[^\w\s]"
+"""Words of any length and signs, as `TfidfKernel` has them."""
 SPREADING_STEPS = 200
 UNLABELED = -1
 
@@ -46,6 +54,25 @@ class PenalizedLogisticRegression(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class. [n, K]"""
         return self.model_.predict_proba(X)
+
+
+class TopicColumns(TransformerMixin, BaseEstimator):
+    """Free text as columns: latent semantic analysis, the leading directions of TF–IDF vectors of words, each text scaled to length 1."""
+
+    def fit(self, X: Any, y: Any = None) -> TopicColumns:  # noqa: ARG002  (y is scikit-learn's)
+        """Find words and directions of the texts in the only column of a data frame."""
+        self.vectorizer_ = TfidfVectorizer(sublinear_tf=True, token_pattern=WORDS).fit(self._texts(X))
+        words = self.vectorizer_.transform(self._texts(X))
+        n_topics = max(1, min(N_TOPICS, words.shape[0] - 1, words.shape[1] - 1))
+        self.topics_ = TruncatedSVD(n_topics, random_state=0).fit(words)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the topics of each text. [n, topics]"""
+        return normalize(self.topics_.transform(self.vectorizer_.transform(self._texts(X))))
+
+    def _texts(self, X: Any) -> Any:
+        return as_texts(X[X.columns[0]])
 
 
 class ForestRegressor(RandomForestRegressor):

@@ -24,13 +24,14 @@ from ..baselines._kernel_methods import GPPrior, KernelPCA
 from ..baselines._simvae import SimVAE
 from ..baselines._supervised import SupervisedGPClassifier, SupervisedGPRegressor
 from ..data._frames import encode_table
+from ..data._free_text import text_columns
 from ..downstream._pool import RepresentationPool
 from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
 from ..estimator import GPSSL
 from ..kernels._protocol import DataDependentKernel
 from ..kernels.vectors import NeighborRBF
 from ..workflows._choices import FULL, MAX_INDUCING, POOL
-from ._learners import N_TREES, ForestRegressor, PenalizedLogisticRegression, SelfTraining, SpreadingClassifier, as_numbers
+from ._learners import N_TREES, ForestRegressor, PenalizedLogisticRegression, SelfTraining, SpreadingClassifier, TopicColumns, as_numbers
 
 N_COMPONENTS = 5
 """The paper's J."""
@@ -321,17 +322,20 @@ def run_rivals(
 def numbers_from(rows: Any) -> Any:
     """Return steps that make columns of comparable size: a column for each category, means in the place of gaps.
 
-    Columns with gaps get a further column that marks them.
+    Columns with gaps get a further column that marks them; free text becomes topics, by latent semantic analysis of its words.
     """
     scaled = make_pipeline(SimpleImputer(keep_empty_features=True, add_indicator=True), StandardScaler())
     if not hasattr(rows, "columns"):
         return scaled
-    categories = [name for name in rows.columns if rows[name].dtype == object or rows[name].dtype.name == "category"]
-    dates = [name for name in rows.columns if rows[name].dtype.kind == "M"]
-    numbers = [name for name in rows.columns if name not in {*categories, *dates}]
+    texts = text_columns(rows)
+    others = [name for name in rows.columns if name not in texts]
+    categories = [name for name in others if rows[name].dtype == object or rows[name].dtype.name == "category"]
+    dates = [name for name in others if rows[name].dtype.kind == "M"]
+    numbers = [name for name in others if name not in {*categories, *dates}]
     one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_LEVELS, sparse_output=False)
     return make_column_transformer(
         (scaled, numbers),
         (make_pipeline(FunctionTransformer(encode_table), scaled), dates),
         (make_pipeline(SimpleImputer(missing_values=None, strategy="constant", fill_value="(missing)"), one_hot), categories),
+        *((TopicColumns(), [name]) for name in texts),
     )

@@ -116,10 +116,10 @@ def _hash_cells(X: NDArray[Any], seed: int, key: bytes) -> NDArray[np.uint64]:
     are_texts = np.array([[type(cell) is str for cell in row] for row in X.tolist()], dtype=bool).reshape(X.shape)
     coefficients = np.random.default_rng([seed, 2]).integers(2**63, size=X.shape[1] + 1, dtype=np.uint64)
     hashes = _hash_vectors(np.where(are_texts, 0.0, X).astype(np.float64), coefficients)
-    for row, column in zip(*np.nonzero(are_texts), strict=True):
-        digest = hashlib.blake2b(X[row, column].encode("utf-8", "surrogatepass"), digest_size=8, key=key)
-        mixed = (int.from_bytes(digest.digest(), "little") * int(coefficients[column] | np.uint64(1))) % 2**64
-        hashes[row] += np.uint64(mixed)  # wraps around, as the sum of a vector's does
+    for column in np.flatnonzero(are_texts.any(axis=0)):
+        texts = X[are_texts[:, column], column]
+        digests = b"".join(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest() for text in texts)
+        hashes[are_texts[:, column]] += np.frombuffer(digests, dtype="<u8") * (coefficients[column] | np.uint64(1))
     return mixed_bits(hashes)
 
 

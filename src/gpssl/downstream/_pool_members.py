@@ -30,6 +30,8 @@ FEWEST_ROWS = 3
 NAME_OF_OWN = "similar rows by the model's kernel"
 GRAPH_ROWS = 2000
 """Rows that make the graph of neighbors in a pool."""
+MOST_PARTS = 20_000
+"""Parts of words, of three letters, by which texts are compared: the most frequent ones."""
 MOST_TEXT_COLUMNS = 3
 """Columns of free text that are members of their own."""
 LOOKED_AT = 100
@@ -181,10 +183,15 @@ def _for_gaps(X: Any) -> Iterator[tuple[str, Kernel, bool]]:
 
 def _for_texts(texts: list[Any], others: list[Any]) -> Iterator[tuple[str, Kernel, bool]]:
     """Yield kernels for the columns of a table that hold free text: each alone, all together, and together with the other columns."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
     from ..kernels.documents import TfidfKernel
     from ..kernels.tables import ColumnKernel
 
     words = TfidfKernel(max_rows=MOST_TEXTS)
+    by_letters = TfidfKernel(
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True, max_features=MOST_PARTS), max_rows=MOST_TEXTS
+    )
     groups = [(f"text {name!r}", words, [name]) for name in texts]
     if len(texts) == 1:
         yield from _with_neighbors("texts with the same words", ColumnKernel(groups))
@@ -192,6 +199,9 @@ def _for_texts(texts: list[Any], others: list[Any]) -> Iterator[tuple[str, Kerne
         yield from _with_neighbors("texts with the same words in any column", ColumnKernel(groups, combine="sum"))
         for group, name in zip(groups[:MOST_TEXT_COLUMNS], texts, strict=False):
             yield f"texts with the same words in {name!r}", ColumnKernel([group]), True
+    parts = ColumnKernel([(name, by_letters, columns) for name, _, columns in groups], combine="sum")
+    neighbors = NeighborDiffusion(kernel=parts, max_rows=GRAPH_ROWS)
+    yield "neighbors of neighbors, texts with the same parts of words", neighbors, True
     if others:
         halves = [0.5, *[0.5 / len(texts)] * len(texts)]
         linear = ColumnKernel([("other columns", StandardizedKernel("linear"), others), *groups], combine="sum", weights=halves)

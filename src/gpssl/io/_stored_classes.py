@@ -219,7 +219,29 @@ def _pipeline() -> Form:
 
 def _vectorizer() -> Form:
     why = 'a vectorizer that reads files cannot be stored: set_params(input="content") first'
-    return _only(by_scikit_learn(TfidfVectorizer, private=("_tfidf",)), "input", "content", why)
+    plain = _only(by_scikit_learn(TfidfVectorizer, private=("_tfidf",)), "input", "content", why)
+
+    def put_together(parts: dict[str, Any]) -> Any:
+        vectorizer = plain.put_together(parts)
+        _check_words(vectorizer)
+        return vectorizer
+
+    return Form(TfidfVectorizer, plain.take_apart, put_together)
+
+
+def _check_words(vectorizer: TfidfVectorizer) -> None:
+    """Raise ModelFileError unless each word has a column of its own: SciPy would count others outside of its arrays."""
+    words = vars(vectorizer).get("vocabulary_")
+    if words is None:
+        return
+    columns: list[Any] = list(words.values()) if isinstance(words, dict) else [None]
+    are_columns = all(isinstance(column, int | np.integer) and not isinstance(column, bool) for column in columns)
+    if not are_columns or sorted(map(int, columns)) != list(range(len(columns))) or not all(isinstance(word, str) for word in words):
+        raise ModelFileError("the words of its texts have no columns from 0 on, one for each")
+    weigher = vars(vectorizer).get("_tfidf")
+    weights = None if weigher is None else vars(weigher).get("idf_")
+    if weights is not None and np.shape(weights) != (len(columns),):
+        raise ModelFileError("the words of its texts and their weights are not as many")
 
 
 def _perceptrons() -> Form:
