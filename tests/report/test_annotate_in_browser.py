@@ -337,6 +337,19 @@ def test_narrow_screens_do_not_scroll_sideways(page: LabelingPage, answers: str)
         page.emulate("clearDeviceMetricsOverride")
 
 
+def test_on_a_phone_the_next_row_is_seen_from_its_beginning(page: LabelingPage) -> None:
+    page.emulate("setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=2, mobile=True)
+    try:
+        page.open(with_cells(content(), ["word " * 400] * N_ROWS))
+        button = page.find("#classes button")
+        page.run("arguments[0].scrollIntoView()", button)
+        assert page.run("return document.getElementById('row-heading').getBoundingClientRect().top") < 0
+        button.click()
+        assert 0 <= page.run("return document.getElementById('row-heading').getBoundingClientRect().top") < 100
+    finally:
+        page.emulate("clearDeviceMetricsOverride")
+
+
 def test_paper_has_all_rows_and_lines_to_write_on(page: LabelingPage) -> None:
     page.open(content()).press("2")
     page.run("window.dispatchEvent(new Event('beforeprint'))")

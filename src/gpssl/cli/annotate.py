@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import _options
-from ._console import progress_bars, show_result
+from ._console import progress_bars, show_result, with_options
 
 if TYPE_CHECKING:
     from ..report import Annotation
@@ -65,5 +65,7 @@ def _lines(result: Annotation) -> Iterator[str]:
         f"{result.n_rows:,} rows: {result.n_labeled:,} have a label in {result.target!r}; {len(result.rows):,} of the other "
         f"{result.n_candidates:,} are in the page."
     )
+    if result.stop is not None:
+        yield with_options(result.stop.text)
     yield "Open it in a browser and label by keyboard; it saves labels.csv, which this merges:"
     yield f"  {result.command}"

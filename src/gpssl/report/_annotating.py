@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..active._advice import StopAdvice
 from ..data._labels import TargetKind
 from ..data._outputs import replacing
 from ..workflows._given_labels import empty_labels, key_columns
@@ -37,6 +38,8 @@ class Annotation:
     """Rows without a label."""
     rows: list[SuggestedRow]
     """The rows of the page, in their order."""
+    stop: StopAdvice | None
+    """Whether more labels are worth it; None without a model."""
     command: str
     """What to run with the labels that the page saves."""
     written: list[Path]
@@ -114,6 +117,7 @@ def annotate(
         n_labeled=found.n_labeled,
         n_candidates=found.n_candidates,
         rows=found.rows,
+        stop=found.stop,
         command=content.command,
         written=written,
         notes=found.notes,
@@ -197,6 +201,7 @@ def _content(found: NextRows, call: _Call) -> LabelingContent:
     return LabelingContent(
         title=f"Label {n_shown:,} row{'' if n_shown == 1 else 's'} of {subject.name}",
         subtitle=f"Column {found.target!r}: {found.n_labeled:,} of {found.n_rows:,} rows {has} a label. These {n_shown:,} would help most.",
+        advice=_advice(found.stop, call),
         target=found.target,
         kind=found.kind,
         classes=classes,
@@ -208,6 +213,12 @@ def _content(found: NextRows, call: _Call) -> LabelingContent:
         command=call.merging(),
         more=call.more(),
     )
+
+
+def _advice(stop: StopAdvice | None, call: _Call) -> str:
+    """Return whether more labels are worth it, in the words of the command where a command can take over."""
+    text = "" if stop is None else stop.text
+    return text.replace("max_risk", "--max-risk") if call.is_command else text
 
 
 def _with_thoughts(plain: RowToLabel, row: SuggestedRow, classes: Sequence[str]) -> RowToLabel:

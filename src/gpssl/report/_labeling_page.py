@@ -41,6 +41,8 @@ class LabelingContent:
 
     title: str
     subtitle: str
+    advice: str = ""
+    """Whether more labels are worth it, as sentences."""
     target: str
     kind: str
     """ "class" or "number"."""
@@ -78,6 +80,7 @@ def _data(content: LabelingContent) -> dict[str, Any]:
     texts = {
         "title": content.title,
         "subtitle": content.subtitle,
+        "advice": content.advice,
         "question": f"Which {content.target}?" if is_class else f"What is its {content.target}?",
         "number-name": content.target,
         "target-name": content.target,

@@ -31,6 +31,7 @@ RESULTS = re.compile(r"gpssl_\w+")
 N_DIGITS = 10
 MARK = "c"
 """The first character of a checksum: spreadsheets would take digits alone, and digits around an e, for a number."""
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -68,8 +69,10 @@ def column_texts(column: Any) -> list[str]:
 def text_of(cell: Any) -> str:
     """Return the text of a cell: nothing for missing ones, numbers in one spelling, dates as 2024-12-31.
 
-    >>> [text_of(cell) for cell in (1, 1.0, "1.00", " 1e0 ", None, "N/A", True, "TRUE", date(2024, 12, 31), "two  words")]
-    ['1', '1', '1', '1', '', '', 'true', 'true', '2024-12-31', 'two words']
+    >>> [text_of(cell) for cell in (1, 1.0, "1.00", " 1e0 ", None, "N/A", True, "TRUE", "two  words")]
+    ['1', '1', '1', '1', '', '', 'true', 'true', 'two words']
+    >>> [text_of(cell) for cell in (date(2024, 12, 31), "2024-12-31T00:00", "2024-12-31T10:00:00+02:00")]
+    ['2024-12-31', '2024-12-31', '2024-12-31 08:00:00']
     """
     if isinstance(cell, str):
         return _of_text(" ".join(cell.split()))
@@ -93,7 +96,16 @@ def _of_text(text: str) -> str:
         return ""
     if NUMBER.fullmatch(text):
         return str(int(text)) if text.lstrip("+-").isascii() and text.lstrip("+-").isdigit() else _of_number(float(text))
+    if MOMENT.fullmatch(text):
+        return _of_moment(text)
     return text.lower() if text.lower() in ("true", "false") else text
+
+
+def _of_moment(text: str) -> str:
+    try:
+        return _of_date(datetime.fromisoformat(text))
+    except ValueError:  # a month or an hour that no calendar has
+        return text
 
 
 def _of_number(number: float) -> str:

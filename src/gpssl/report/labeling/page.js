@@ -28,8 +28,11 @@ function draw() {
   }
 }
 
-// Where the keyboard is after a step: in the field for numbers, at the end on the summary, otherwise where it was.
-function settleFocus() {
+// After a step, the beginning of the new row is seen: on a phone, the buttons lie below it. The keyboard is in the field for numbers, at
+// the end on the summary, and otherwise where it was.
+function settle() {
+  const shown = byId(answers.current >= nRows ? "finish" : "labeling");
+  if (shown.getBoundingClientRect().top < 0) shown.scrollIntoView();
   if (answers.current >= nRows) byId("finish-heading").focus();
   else if (isNumeric) byId("number").focus();
   else if (document.activeElement === byId("new-class")) byId("row-heading").focus();
@@ -53,7 +56,7 @@ function answerWith(answer) {
   complain("");
   answers.give(answer);
   draw();
-  settleFocus();
+  settle();
   tell(`${before} ${whereNow()}.`);
 }
 
@@ -62,7 +65,7 @@ function undo() {
   if (place === null) return;
   complain("");
   draw();
-  settleFocus();
+  settle();
   tell(`Taken back: ${whereNow()}.`);
 }
 
@@ -70,7 +73,7 @@ function goTo(place) {
   answers.go(place);
   complain("");
   draw();
-  settleFocus();
+  settle();
   tell(`${whereNow()}.`);
 }
 
@@ -184,4 +187,4 @@ fillTexts();
 listen();
 setTheme(prefersDark.matches ? "dark" : "light");
 draw();
-settleFocus();
+settle();

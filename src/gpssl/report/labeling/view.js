@@ -1,6 +1,8 @@
 // Shows the row in question, how far the person has come, and at the end what to do with the labels.
 
-const LONG_TEXT = 60; // characters from which a cell is set as text to be read, not as a value
+const LONG_TEXT = 60; // characters from which a column is set as text to be read, not as values
+
+const isLong = given.columns.map((_, column) => given.rows.some(({ cells }) => cells[column].length > LONG_TEXT || cells[column].includes("\n")));
 
 function rowName(place) {
   return `Row ${given.rows[place].row}`;
@@ -14,11 +16,11 @@ function labelWords(place) {
 // Names and texts of the cells, without empty ones: they are named at the end.
 function cellParts(place) {
   const { cells } = given.rows[place];
-  const filled = given.columns.flatMap((name, column) => (cells[column] === "" ? [] : [[name, cells[column]]]));
+  const filled = given.columns.map((_, column) => column).filter((column) => cells[column] !== "");
   const empty = given.columns.filter((_, column) => cells[column] === "");
-  const pairs = filled.map(([name, text]) =>
-    element("div", { className: text.length > LONG_TEXT || text.includes("\n") ? "long" : "" }, [
-      element("dt", { textContent: name }), element("dd", { textContent: text }),
+  const pairs = filled.map((column) =>
+    element("div", { className: isLong[column] ? "long" : "" }, [
+      element("dt", { textContent: given.columns[column] }), element("dd", { textContent: cells[column] }),
     ]));
   const rest = empty.length ? [element("p", { className: "explanation small", textContent: `Empty: ${empty.join(", ")}.` })] : [];
   return { pairs, rest };
@@ -54,6 +56,7 @@ function showProgress() {
   byId("bar").firstElementChild.style.width = `${(100 * nDone) / nRows}%`;
   byId("undo").disabled = byId("undo-last").disabled = answers.history.length === 0;
   byId("save").disabled = byId("save-last").disabled = answers.labeled.length === 0;
+  byId("kept").className = answers.isKept ? "kept explanation small" : "problem small";
   byId("kept").textContent = answers.isKept ? "Kept in this browser: close the page and come back." : "This browser keeps nothing: save before you close the page.";
 }
 
