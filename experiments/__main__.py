@@ -37,6 +37,7 @@ class Target(StrEnum):
     NEIGHBORS = "neighbors"
     FEW_LABELS = "few-labels"
     FEW_TARGETS = "few-targets"
+    CLUSTERS = "clusters"
     SPATIAL = "spatial"
     ALL = "all"
 

@@ -20,6 +20,7 @@ from gpssl.plots._figures import new_figure
 
 from . import (
     circles,
+    clusters,
     decisions,
     few_labels,
     few_targets,
@@ -50,6 +51,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "neighbors": neighbors,
     "few-labels": few_labels,
     "few-targets": few_targets,
+    "clusters": clusters,
     "spatial": spatial,
 }
 
