@@ -179,7 +179,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         open_table(tmp_path / "measurement.csv")
     with pytest.raises(FileError, match="is a folder"):
         open_table(tmp_path)
-    for name, sentence in {"a.xlsx": "save the sheet as CSV", "a.h5ad": "AnnData", "a.json": "jsonl", "a.doc": "are read from"}.items():
+    for name, sentence in {"a.xls": "the sheet as CSV", "a.h5ad": "AnnData", "a.json": "jsonl", "a.doc": "are read from"}.items():
         with pytest.raises(FileError, match=sentence):
             open_table(written(tmp_path, "x", name))
 

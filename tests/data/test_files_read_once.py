@@ -72,7 +72,7 @@ def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
 def test_columns_in_a_temporary_file_are_those_in_memory(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     monkeypatch.setattr("gpssl.data._delimited.BLOCK_BYTES", (8192, 8192))
-    monkeypatch.setattr("gpssl.data._formats.JSON_BLOCK_BYTES", 8192)
+    monkeypatch.setattr("gpssl.data._json_lines.JSON_BLOCK_BYTES", 8192)
     for limit in (2**28, 50_000, 0):
         monkeypatch.setattr("gpssl.data._source.STORE_BYTES", limit)
         write_table(tmp_path / f"table.{ending}", mixed_frame())
@@ -163,11 +163,12 @@ def test_lines_above_the_names_are_skipped_with_a_note(tmp_path: Path, above: st
     table = open_table(tmp_path / "table.csv")
     pd.testing.assert_frame_equal(table.frame(), open_table(tmp_path / "plain.csv").frame())
     verb = "line above the names of the columns was" if n_lines == 1 else "lines above the names of the columns were"
-    assert table.notes == [f"{n_lines} {verb} skipped."]
+    assert len(table.notes) == 1
+    assert table.notes[0].startswith(f"{n_lines} {verb} skipped: ")
 
 
 def test_line_numbers_count_the_lines_above(tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text("# one\n# two\n" + TABLE + "1\n")
+    (tmp_path / "table.csv").write_text("# one\n# two\n" + TABLE + "1\n3,1.5,red\n")
     assert "line 44 has 1 cells instead of 3" in open_table(tmp_path / "table.csv").notes[1]
 
 
@@ -192,7 +193,7 @@ def test_rows_may_begin_with_the_sign_of_a_comment_as_their_names_do(tmp_path: P
     (tmp_path / "table.csv").write_text("# made by hand\n" + "\n".join(["#ticket,size,kind", *rows]) + "\n")
     table = open_table(tmp_path / "table.csv", keep=["#ticket"])
     assert (table.names, table.n_rows) == (["#ticket", "size", "kind"], 120)
-    assert table.notes[0] == "1 line above the names of the columns was skipped."
+    assert table.notes[0] == "1 line above the names of the columns was skipped: 'made by hand'."
 
 
 @pytest.mark.parametrize("title", ["People", "People;;", "People;;\n;;\nof 2024;;"])
@@ -222,7 +223,7 @@ def test_command_says_that_lines_were_skipped(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("Sizes\n# by hand\n" + TABLE)
     result = CliRunner().invoke(app, ["embed", str(tmp_path / "table.csv"), "-o", str(tmp_path / "out.csv")], catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    assert "2 lines above the names of the columns were skipped." in result.output
+    assert "2 lines above the names of the columns were skipped: 'Sizes', 'by hand'." in result.output
 
 
 # The same reader for a fit to a path

@@ -23,7 +23,7 @@ from people import N_ROWS, mixed_frame
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpssl.data._delimited.BLOCK_BYTES", (4096, 4096))
-    monkeypatch.setattr("gpssl.data._formats.JSON_BLOCK_BYTES", 4096)
+    monkeypatch.setattr("gpssl.data._json_lines.JSON_BLOCK_BYTES", 4096)
     monkeypatch.setattr("gpssl.data._formats.PART_ROWS", (97, 97))
 
 

@@ -42,11 +42,12 @@ OPTIONS = {
     "alike": "--alike",
     "keep": "--keep",
     "ignore": "--ignore",
+    "sheet": "--sheet",
     "unlabeled": "--unlabeled",
 }
 """The options of parameters that sentences of the library name."""
 FLAGS = {"force=True": "--force", "target_kind='number'": "--numeric"}
-WORDS = ("confidence", "alike", "keep", "ignore", "unlabeled")
+WORDS = ("confidence", "alike", "keep", "ignore", "sheet", "unlabeled")
 """Parameters whose names are also plain words: they are parameters only where they have a value."""
 PARAMETER = re.compile(rf"\b({'|'.join(OPTIONS)})\b(?:=(\[[^]]*\]|'\w*'|\w+))?")
 

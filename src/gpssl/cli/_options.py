@@ -13,10 +13,26 @@ SEED_HELP = "Seed of all that is random."
 
 Table = Annotated[
     Path,
-    typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines (all by the name's ending) or .h5ad.", metavar="TABLE", show_default=False),
+    typer.Argument(
+        help="CSV, TSV, Parquet, Arrow, JSON lines, .xlsx, .sqlite, .duckdb, .zip (by the name's ending) or .h5ad; - is standard input.",
+        metavar="TABLE",
+        show_default=False,
+    ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model that gpssl embed or gpssl label wrote.", metavar="MODEL", show_default=False)]
-Out = Annotated[Path, typer.Option("--out", "-o", help="File for the results: the same kinds as for tables.", show_default=False)]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        help="File for the results: .csv, .tsv, .jsonl (also .gz), .parquet, .arrow; - is standard output, as CSV.",
+        show_default=False,
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option("--sheet", "--table", help="Sheet of a workbook, or table of a database.", show_default="the first, or the only one"),
+]
 TargetColumn = Annotated[
     str, typer.Option("--target", "-t", help="Column to predict; cells without a label are empty.", show_default=False)
 ]

@@ -35,6 +35,7 @@ def compare(
     keep: _options.Keep = None,
     ignore: _options.Ignore = None,
     unlabeled: _options.Unlabeled = None,
+    sheet: _options.Sheet = None,
     seed: _options.Seed = 0,
     as_json: _options.Json = False,
 ) -> None:
@@ -61,6 +62,7 @@ def compare(
             keep=keep or (),
             ignore=ignore or (),
             unlabeled=unlabeled or (),
+            sheet=sheet,
             random_state=seed,
         )
     show_compared(result, as_json)

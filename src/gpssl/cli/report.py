@@ -21,6 +21,7 @@ def report(
     group: _options.Group = None,
     rivals: Annotated[bool, typer.Option("--rivals/--no-rivals", help="Show curves of the compared methods too.")] = True,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help=_options.SEED_HELP, show_default="the model's")] = None,
+    sheet: _options.Sheet = None,
     force: _options.Force = False,
     as_json: _options.Json = False,
 ) -> None:
@@ -38,6 +39,7 @@ def report(
             target=target,
             group=group,
             rivals=rivals,
+            sheet=sheet,
             random_state=seed,
             out=out or model.with_suffix(".html"),
             force=force,

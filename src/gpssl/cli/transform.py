@@ -16,6 +16,7 @@ def transform(
     table: _options.Table,
     out: _options.Out,
     draws: Annotated[int, typer.Option("--draws", min=0, help="Also write so many functions drawn from the posterior.")] = 0,
+    sheet: _options.Sheet = None,
     only_new: _options.OnlyNew = False,
     force: _options.Force = False,
     as_json: _options.Json = False,
@@ -29,5 +30,5 @@ def transform(
     with progress_bars():
         from ..workflows._embed import transform as run
 
-        result = run(model, table, n_draws=draws, out=out, only_new=only_new, force=force)
+        result = run(model, table, n_draws=draws, sheet=sheet, out=out, only_new=only_new, force=force)
     show_embedded(result, as_json=as_json)

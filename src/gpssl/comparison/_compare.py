@@ -80,6 +80,7 @@ def compare(
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
     unlabeled: Sequence[str] = (),
+    sheet: str | None = None,
     random_state: int = 0,
 ) -> Comparison:
     """Compare the pool, which is the default, with the paper's methods and with simpler ones on the labels of a table.
@@ -104,7 +105,7 @@ def compare(
         Rows that are used of larger tables: kernel PCA needs a matrix of rows by rows.
     n_components, alike, n_draws, max_inducing
         As for `gpssl.label`, for the paper's methods; the pool has settings of its own.
-    target_kind, group, keep, ignore, unlabeled, random_state
+    target_kind, group, keep, ignore, unlabeled, sheet, random_state
         As for `gpssl.label`. Rows of the same `group` are never on both sides of a split.
 
     Examples
@@ -120,7 +121,7 @@ def compare(
     check_number("n_splits", n_splits, Integral, at_least=2)
     check_number("max_rows", max_rows, Integral, at_least=20)
     settings = Settings(n_components, Alike(alike), "auto", n_draws, max_inducing, random_state)
-    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore, unlabeled))
+    subject = open_subject(table, Roles(target, target_kind, group, keep, ignore, unlabeled, sheet))
     labels = subject.target()
     numeric = labels.kind == "number"
     with subject.noting():

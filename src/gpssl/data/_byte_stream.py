@@ -23,13 +23,13 @@ class ByteStream(io.RawIOBase):
     A named pipe can be read too: nothing is read twice, and nothing is sought.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, content: Path, path: Path | None = None) -> None:
         self.n_bytes = self.n_quotes = self._n_ends = 0
         self._is_open = False
         self.wants_cp1252 = False
         """Raise `NotCp1252Error` at a byte that Windows-1252 does not have."""
-        self._path = path
-        self._file = open(path, "rb")  # noqa: SIM115  (closed by `close`)
+        self._path = path or content
+        self._file = open(content, "rb")  # noqa: SIM115  (closed by `close`)
         start = self._file.peek(8)[:8]
         self.compression = next((kind for mark, kind in COMPRESSIONS.items() if start.startswith(mark)), None)
         packed = pa.PythonFile(self._file, "r")

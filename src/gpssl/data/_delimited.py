@@ -9,7 +9,6 @@ import codecs
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -24,17 +23,27 @@ from numpy.typing import NDArray
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
 from ._byte_stream import ENCODING_MARKS, HEAD_BYTES, NOT_IN_CP1252, ByteStream, NotCp1252Error
-from ._errors import FileError, as_sentence, listed
-from ._frames import MISSING_WORDS
+from ._errors import FileError, as_sentence
+from ._layout import (
+    FOOTER,
+    HEAD_ROWS,
+    MOST_BELOW,
+    MOST_LINES_ABOVE,
+    NUMBER,
+    check_names,
+    is_below,
+    look_like_names,
+    note_above,
+    note_below,
+    place_of_names,
+    rows_below,
+)
 from ._lines import lines_in_file
+from ._outputs import Style
+from ._rows import COMPRESSED
 from ._source import ColumnStore, Storage, TextColumns, file_identity, unique_names
 
-HEAD_ROWS = 200
-"""The separator is guessed from these rows; whether it holds is seen when all rows are read."""
-MOST_LINES_ABOVE = 50
-"""Titles and comments above the names of the columns."""
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes", " ": "spaces"}
-NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?")
 OTHER_FILES = {
     b"PK\x03\x04": "a workbook or a zip archive, not a table of text: save the sheet as CSV, or unpack it",
     b"\xd0\xcf\x11\xe0": "a workbook of an old Excel, not a table of text: save the sheet as CSV",
@@ -56,26 +65,30 @@ BAD_ROWS = (3, 0.01)
 class DelimitedFile(TextColumns):
     """A CSV file, or the like, in any dialect. Rows that have too few or too many cells are left out while they are few."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, content: Path | None = None, wanted: Sequence[str] = ()) -> None:
+        self.path, self._content = path, content or path
         with as_sentence(path):
-            self.identity = file_identity(path)
-            dialect, text, bad = self._read()
-        self._dialect, self._bad = dialect, [row.number for row in bad]
+            self.identity = file_identity(self._content)
+            dialect, text, bad = self._read(wanted)
+        self._dialect, self._n_read, self._bad = dialect, text.n_rows, [row.number for row in bad]
+        below = _leave_out_below(text, bad, dialect)
         self.names, self.unnamed, self.repeated, notes = unique_names(dialect.names)
         super().__init__(text, dict(zip(self.names, map(str, range(len(self.names))), strict=True)))
         self.storage: dict[str, Storage] = dict.fromkeys(self.names, "text")
         self.unusable: dict[str, str] = {}
         self.separator = dialect.separator
-        self.left_out = _note_on_bad_rows(bad, text.n_rows, path) if bad else None
-        self.notes = [*dialect.notes, *notes, *([self.left_out] if self.left_out else [])]
+        is_told = dialect.separator == _promised_separator(self._content.name) or dialect.separator == " "
+        self.style = Style(None if is_told else dialect.separator, encoding=dialect.encoding)
+        left_out = [*([self._note_on_bad_rows(bad)] if bad else []), *self._note_below(below)]
+        self.left_out = " ".join(left_out) or None
+        self.notes = [*dialect.notes, *notes, *left_out]
 
-    def _read(self) -> tuple[Dialect, ColumnStore, list[_BadRow]]:
+    def _read(self, wanted: Sequence[str]) -> tuple[Dialect, ColumnStore, list[_BadRow]]:
         """Read as the first bytes suggest, and again only where a byte further on tells another encoding."""
         encoding = None
         while True:
-            with ByteStream(self.path) as stream:
-                dialect = _read_dialect(self.path, stream, encoding)
+            with ByteStream(self._content, self.path) as stream:
+                dialect = _read_dialect(self.path, self._content.name, stream, encoding, wanted)
                 try:
                     text, bad = _read_cells(self.path, stream, dialect)
                 except NotCp1252Error:
@@ -87,26 +100,46 @@ class DelimitedFile(TextColumns):
                 else:
                     self.text_bytes, self._n_lines = stream.n_bytes, stream.n_lines
                     return dialect, text, bad
-            if not self.path.is_file():
+            if not self._content.is_file():
                 raise FileError(f"{self.path} is no UTF-8, and can be read only once: write it into a file first.")
 
     def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the lines at which these rows begin, counted from 1."""
-        first = self._dialect.skipped_lines + 2
-        if self._n_lines == self.n_rows + first - 1:
-            return np.asarray(places, dtype=np.int64) + first
-        return self._lines_of_rows[places]
+        names = self._dialect.skipped_lines + 1
+        is_regular = self._n_lines == names + self._n_read + len(self._bad)
+        if is_regular and (not self._bad or self._bad[0] > names + self.n_rows):
+            return np.asarray(places, dtype=np.int64) + names + 1
+        good = np.delete(self._lines_of_rows, [0, *(number - names for number in self._bad)])
+        return good[places]
 
     @cached_property
     def _lines_of_rows(self) -> NDArray[np.int64]:
-        """The line of each row, from another look at a file with empty lines, rows that were left out, or newlines within cells."""
-        names = self._dialect.skipped_lines + 1
-        n_found = 1 + self.n_rows + len(self._bad)
-        lines = names + np.arange(n_found, dtype=np.int64)
-        if self.path.is_file() and file_identity(self.path) == self.identity:
-            found = lines_in_file(self.path, self._dialect.encoding, names - 1, quoted=True)
-            lines = found if len(found) == n_found else lines  # quotes that are no quotes: as if each row were a line
-        return np.delete(lines, [0, *(number - names for number in self._bad)])
+        """The lines of the names and of each row, good or bad, from another look at the file."""
+        names, n_found = self._dialect.skipped_lines + 1, 1 + self._n_read + len(self._bad)
+        if self._content.is_file() and file_identity(self._content) == self.identity:
+            found = lines_in_file(self._content, self._dialect.encoding, names - 1, quoted=True)
+            if len(found) == n_found:
+                return found
+        return names + np.arange(n_found, dtype=np.int64)  # a pipe, or quotes that are no quotes: as if each row were a line
+
+    def _line(self, number: int) -> int:
+        """Return the line of a row from its number as Arrow counts."""
+        return int(self._lines_of_rows[number - self._dialect.skipped_lines - 1])
+
+    def _note_below(self, below: Sequence[str]) -> list[str]:
+        last = self._dialect.skipped_lines + 1 + self._n_read + len(self._bad)
+        return note_below(below, [self._line(last - place) for place in range(len(below))])
+
+    def _note_on_bad_rows(self, bad: list[_BadRow]) -> str:
+        """Return the note that a few rows were left out, and raise FileError for many."""
+        n_bad, n_rows, what = len(bad), self.n_rows, f"line {self._line(bad[0].number):,} has {bad[0].what}"
+        few, share = BAD_ROWS
+        if n_bad > n_rows or n_bad > max(few, share * n_rows):
+            raise FileError(
+                f"{n_bad:,} of {n_bad + n_rows:,} rows of {self.path} have more or fewer cells than there are names of columns; "
+                f"{what}. Mend these lines, or write the table with quotes around cells that have separators in them."
+            )
+        return f"{n_bad:,} row(s) have too few or too many cells and were left out; {what}."
 
 
 class _BadRow(NamedTuple):
@@ -115,6 +148,7 @@ class _BadRow(NamedTuple):
     number: int
     """As Arrow counts: lines above the names, and then rows that are not empty, from 1."""
     what: str
+    text: str
 
 
 def _read_cells(path: Path, stream: ByteStream, dialect: Dialect) -> tuple[ColumnStore, list[_BadRow]]:
@@ -123,7 +157,7 @@ def _read_cells(path: Path, stream: ByteStream, dialect: Dialect) -> tuple[Colum
     last: pa.RecordBatch | None = None
 
     def leave_out(row: Any) -> str:
-        bad.append(_BadRow(row.number, f"{row.actual_columns} cells instead of {row.expected_columns}"))
+        bad.append(_BadRow(row.number, f"{row.actual_columns} cells instead of {row.expected_columns}", row.text[:200]))
         return "error" if row.text.count("\n") > UNCLOSED_LINES else "skip"
 
     stream.wants_cp1252 = dialect.encoding == "cp1252"
@@ -148,16 +182,30 @@ def _unclosed(line: int, path: Path) -> FileError:
     return FileError(f"A quote in line {line:,} of {path} is opened and not closed: close it, or remove it.")
 
 
-def _note_on_bad_rows(bad: list[_BadRow], n_rows: int, path: Path) -> str:
-    """Return the note that a few rows were left out, and raise FileError for many."""
-    n_bad, what = len(bad), f"line {bad[0].number:,} has {bad[0].what}"
-    few, share = BAD_ROWS
-    if n_bad > n_rows or n_bad > max(few, share * n_rows):
-        raise FileError(
-            f"{n_bad:,} of {n_bad + n_rows:,} rows of {path} have more or fewer cells than there are names of columns; "
-            f"{what}. Mend these lines, or write the table with quotes around cells that have separators in them."
-        )
-    return f"{n_bad:,} row(s) have too few or too many cells and were left out; {what}."
+def _leave_out_below(text: ColumnStore, bad: list[_BadRow], dialect: Dialect) -> list[str]:
+    """Leave out the last rows that are none, and return them: totals, sources and remarks, of which some may be too short for rows."""
+    below: list[str] = []
+    while len(below) < MOST_BELOW:
+        found = _short_ones(bad, dialect.skipped_lines + 1 + text.n_rows + len(bad), dialect.separator)
+        del bad[len(bad) - len(found) :]
+        if not found:
+            found = rows_below(text, len(dialect.names))
+            text.cut(len(found))
+        if not found:
+            break
+        below = [*found, *below]
+    return below
+
+
+def _short_ones(bad: Sequence[_BadRow], last: int, separator: str) -> list[str]:
+    """Return the rows at the very end that have too few cells and are totals, or have text in one cell at most."""
+    found: list[str] = []
+    for number, row in zip(range(last, 0, -1), reversed(bad[-MOST_BELOW:]), strict=False):
+        cells = [cell.strip() for cell in next(csv.reader([row.text], delimiter=separator), [])]
+        if row.number != number or not (is_below(cells) or FOOTER.fullmatch(row.text)):
+            break
+        found = [row.text, *found]
+    return found
 
 
 def _options(dialect: Dialect, leave_out: Callable[[Any], str]) -> tuple[ReadOptions, ParseOptions, ConvertOptions]:
@@ -192,21 +240,19 @@ class Dialect:
     notes: tuple[str, ...]
 
 
-def _read_dialect(path: Path, stream: ByteStream, encoding: str | None) -> Dialect:
-    """Return the dialect of a file from its first bytes, and its encoding where a byte further on has told that."""
+def _read_dialect(path: Path, name: str, stream: ByteStream, encoding: str | None, wanted: Sequence[str]) -> Dialect:
+    """Return the dialect of a file of this name from its first bytes, and its encoding where a byte further on has told that."""
     _check_is_text(stream.head, path)
     encoding = encoding or _encoding(stream.head)
     text = stream.head.decode(encoding, errors="replace")
     is_whole = len(stream.head) < HEAD_BYTES
-    layout = _layout(text, path, is_whole=is_whole)
+    layout = _layout(text, name, wanted, is_whole=is_whole)
     rows = layout.rows
     if not rows or not any(cell.strip() for cell in rows[0]):
         raise FileError(f"{path} has no names of columns: its first line that is neither empty nor a comment (#) should hold them.")
     names, note = _complete_names(rows)
-    given = [name for name in names if name]
-    if all(NUMBER.fullmatch(name) for name in given):
-        raise FileError(f"The first line of {path} holds numbers ({listed(given, 3)}), not names of columns: give it a line of names.")
-    notes = (*_notes(stream.compression, encoding, layout, path), *note)
+    check_names(names, path)
+    notes = (*_notes(stream.compression, encoding, layout, name), *note)
     row_bytes = len(text) // max(1, text.count("\n"))
     return Dialect(encoding, layout.separator, tuple(names), layout.skipped_lines, row_bytes, len(rows) > 1 or not is_whole, notes)
 
@@ -241,11 +287,11 @@ class _Layout(NamedTuple):
     rows: list[list[str]]
     """The first rows, from the names of the columns on."""
     skipped_lines: int
-    n_above: int
+    above: list[str]
     """Comments and titles among the lines that are skipped; Excel's line that names the separator is none of them."""
 
 
-def _layout(text: str, path: Path, *, is_whole: bool) -> _Layout:
+def _layout(text: str, name: str, wanted: Sequence[str], *, is_whole: bool) -> _Layout:
     text = text.removeprefix("\ufeff")
     found = re.match(r'"?sep=(.)"?\r?\n', text)  # Excel may write "sep=;" before the names
     given, n_given = (found[1], 1) if found else (None, 0)
@@ -253,22 +299,25 @@ def _layout(text: str, path: Path, *, is_whole: bool) -> _Layout:
     if not is_whole:
         text = text[: text.rfind("\n") + 1] or text  # without a last row that may be cut off
     comments = list(islice(takewhile(lambda line: line.startswith("#"), io.StringIO(text, newline="")), MOST_LINES_ABOVE))
-    separator, rows, lines = _guess(text, comments, given, path)
+    separator, rows, lines = _guess(text, comments, given, name, wanted)
     if comments and _holds_names(comments[-1], rows, separator):
         n_cells = _n_cells(comments.pop(), separator)
         while comments and not comments[-1][1:2].isspace() and _n_cells(comments[-1], separator) == n_cells:
             comments.pop()  # the names and some rows begin with #: the first of these lines holds the names
-        separator, rows, lines = _guess(text, comments, given, path)
-    first = _place_of_names(rows)
+        separator, rows, lines = _guess(text, comments, given, name, wanted)
+    first = place_of_names(rows, wanted)
     n_above = len(comments) + (lines[first] if rows else 0)
-    return _Layout(separator, rows[first:], n_given + n_above, n_above)
+    above = list(islice(io.StringIO(text, newline=""), n_above))
+    return _Layout(separator, rows[first:], n_given + n_above, above)
 
 
-def _guess(text: str, comments: Sequence[str], given: str | None, path: Path) -> tuple[str, list[list[str]], list[int]]:
+def _guess(
+    text: str, comments: Sequence[str], given: str | None, name: str, wanted: Sequence[str]
+) -> tuple[str, list[list[str]], list[int]]:
     """Return the separator that suits the text below the comments, its first rows, and the number of lines above each."""
     rest = text[sum(map(len, comments)) :]
     rows_of = {separator: list(_rows(rest, separator)) for separator in ([given] if given else SEPARATORS)}
-    separator = given or _best_separator(rows_of, path)
+    separator = given or _best_separator(rows_of, name, wanted)
     return separator, [row for row, _ in rows_of[separator]], [n_above for _, n_above in rows_of[separator]]
 
 
@@ -279,36 +328,11 @@ def _holds_names(comment: str, rows: Sequence[Sequence[str]], separator: str) ->
         return False
     if any(NUMBER.fullmatch(cell.strip()) for cell in rows[0]):
         return True  # no name of a column is a number, so that the names are not in the first row
-    return not comment[1:2].isspace() and not _look_like_names(rows)
+    return not comment[1:2].isspace() and not look_like_names(rows)
 
 
 def _n_cells(line: str, separator: str) -> int:
     return len(next(csv.reader([line], delimiter=separator), []))
-
-
-def _are_texts(cells: Sequence[str]) -> bool:
-    return not any(cell.strip() in MISSING_WORDS or NUMBER.fullmatch(cell.strip()) for cell in cells)
-
-
-def _look_like_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row has text where rows below it have numbers."""
-    names, below = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-    if not below or not _are_texts(names):
-        return False
-    return any(sum(NUMBER.fullmatch(row[place].strip()) is not None for row in below) > len(below) / 2 for place in range(len(names)))
-
-
-def _place_of_names(rows: Sequence[Sequence[str]]) -> int:
-    """Return which of the first rows holds the names. Titles above it have fewer cells, or text in at most half of them."""
-    counts, filled = [len(row) for row in rows], [sum(bool(cell.strip()) for cell in row) for row in rows]
-    if len(rows) < 3:
-        return 0
-    usual = Counter(counts[1:]).most_common(1)[0][0]
-    first = next((place for place, count in enumerate(counts) if count == usual and filled[place] > usual / 2), 0)
-    if usual == 1 or first == 0 or first > MOST_LINES_ABOVE or max(counts[:first]) > usual:
-        return 0
-    are_titles = usual > 2 and max(filled[:first]) <= 1 and _are_texts(rows[first])
-    return first if are_titles or _look_like_names(rows[first:]) else 0
 
 
 def _rows(text: str, separator: str) -> Iterator[tuple[list[str], int]]:
@@ -327,24 +351,26 @@ def _rows(text: str, separator: str) -> Iterator[tuple[list[str], int]]:
         return
 
 
-def _best_separator(rows_of: dict[str, list[tuple[list[str], int]]], path: Path) -> str:
+def _best_separator(rows_of: dict[str, list[tuple[list[str], int]]], name: str, wanted: Sequence[str]) -> str:
     """Return that with which most rows have as many cells as the names; a tab where the file's name promises it."""
-    first = _promised_separator(path)
+    first = _promised_separator(name)
 
     def merit(separator: str) -> tuple[float, float, float]:
         rows = [row for row, _ in rows_of[separator]]
-        counts = [len(row) for row in rows[_place_of_names(rows) :]]
+        place = place_of_names(rows, wanted)
+        counts = [len(row) for row in rows[place:]]
         if not counts or max(counts) == 1:
             return (-1.0, separator == first, 0)
         # Rows may have one cell more than there are names: row names of R, or a separator at the end.
         alike = sum(count in (counts[0], counts[0] + 1) for count in counts[1:]) / max(1, len(counts) - 1)
-        return (alike - 0.6 * (counts[0] == 1) - 0.5 * (separator == " "), separator == first, counts[0])
+        is_named = bool(wanted) and set(wanted) <= {cell.strip() for cell in rows[place]}
+        return (alike + is_named - 0.6 * (counts[0] == 1) - 0.5 * (separator == " "), separator == first, counts[0])
 
     return max(rows_of, key=merit)
 
 
-def _promised_separator(path: Path) -> str:
-    return "\t" if ".tsv" in path.name.lower() else ","
+def _promised_separator(name: str) -> str:
+    return "\t" if ".tsv" in name.lower() or ".tab" in name.lower() else ","
 
 
 def _complete_names(rows: list[list[str]]) -> tuple[list[str], list[str]]:
@@ -358,16 +384,13 @@ def _complete_names(rows: list[list[str]]) -> tuple[list[str], list[str]]:
     return ["", *names], ["The rows have one cell more than there are names; the first cell was taken as a name of the row."]
 
 
-def _notes(compression: str | None, encoding: str, layout: _Layout, path: Path) -> list[str]:
-    notes = []
-    if layout.n_above:
-        subject = "line above the names of the columns was" if layout.n_above == 1 else "lines above the names of the columns were"
-        notes.append(f"{layout.n_above:,} {subject} skipped.")
+def _notes(compression: str | None, encoding: str, layout: _Layout, name: str) -> list[str]:
+    notes = note_above(layout.above)
     if encoding != "utf-8":
         what = {"utf-8-sig": "UTF-8 with a byte order mark", "utf-16": "UTF-16", "cp1252": "Windows-1252, as it is no UTF-8"}
         notes.append(f"Its text was read as {what.get(encoding, 'Latin-1, as it is no UTF-8')}.")
-    if layout.separator != _promised_separator(path):
+    if layout.separator != _promised_separator(name):
         notes.append(f"Its columns are separated by {SEPARATORS.get(layout.separator, repr(layout.separator))}.")
-    if compression and not path.name.lower().endswith((".gz", ".bz2", ".zst", ".zstd")):
+    if compression and "." in name and not name.lower().endswith(COMPRESSED):
         notes.append(f"It is compressed ({compression}), whatever its name says.")
     return notes

@@ -34,7 +34,8 @@ STORED = ("h5py", "zarr", "anndata")
 """Libraries whose arrays are read from files by slicing them."""
 COMPRESSED = (".gz", ".bz2", ".zst", ".zstd")
 TYPED_FILES, TEXT_FILES = (".parquet", ".pq", ".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".jsonl", ".ndjson")
-FILE_ENDINGS = (*TYPED_FILES, *(f"{ending}{packed}" for ending in TEXT_FILES for packed in ("", *COMPRESSED)))
+OTHER_FILES = (".xlsx", ".xlsm", ".sqlite", ".sqlite3", ".duckdb")
+FILE_ENDINGS = (*TYPED_FILES, *OTHER_FILES, *(f"{ending}{packed}" for ending in TEXT_FILES for packed in ("", *COMPRESSED)))
 """Endings of names that make a list of texts a list of files, and a file in a folder one of the table; .txt may be a note."""
 
 Array = NDArray[np.float64]

@@ -7,6 +7,8 @@ import tempfile
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Protocol
 
@@ -15,9 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ._errors import FileError, listed
+from ._outputs import Style
 
 STORE_BYTES = 64 * 2**20
 """The most bytes that a table's cells, or their values, may take in memory; the rest is kept in a file."""
+
+ROWS_AT_A_TIME = 4096
+"""Rows of a part, of those that come one by one."""
 
 ALIGNMENT = 64
 """Bytes at whose multiples Arrow wants its parts to begin."""
@@ -25,6 +31,19 @@ ALIGNMENT = 64
 Array = NDArray[np.float64]
 Storage = Literal["text", "category", "number", "boolean", "date", "time"]
 """What a file holds of a column: cells of text, which may be anything, or values of a known type."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where in a file the table is, as far as a person has said so."""
+
+    sheet: str | None = None
+    """The sheet of a workbook, or the table of a database."""
+    names: tuple[str, ...] = ()
+    """Columns that the table has."""
+
+
+NOWHERE = Where()
 
 
 class SourcePart(NamedTuple):
@@ -55,6 +74,8 @@ class TableSource(Protocol):
     """Whether text in it is meant as text, also where it looks like a number."""
     repeated: list[str]
     """Names that several columns of the file have."""
+    style: Style
+    """How a table of text is written that shall look as this one."""
     notes: list[str]
     left_out: str | None
     """The note about rows that could not be read."""
@@ -131,7 +152,7 @@ class ColumnStore:
         self._schemas: list[pa.Schema] = []
         self._in_memory: list[pa.Buffer] = []
         self._places: list[tuple[int, int]] = []
-        self._n_bytes = self.n_rows = 0
+        self._n_bytes = self.n_rows = self._n_cut = 0
         self._file: BinaryIO | None = None
         self._mapped: mmap.mmap | None = None
 
@@ -150,6 +171,15 @@ class ColumnStore:
 
     def part(self, place: int) -> pa.RecordBatch:
         """Return a part; its pages are read from the file when they are looked at."""
+        batch = self._whole_part(place)
+        return batch.slice(0, batch.num_rows - self._n_cut) if self._n_cut and place == len(self) - 1 else batch
+
+    def cut(self, n_rows: int) -> None:
+        """Leave out the last rows, which are fewer than the last part has."""
+        self._n_cut += n_rows
+        self.n_rows -= n_rows
+
+    def _whole_part(self, place: int) -> pa.RecordBatch:
         if self._file is None:
             return pa.ipc.read_record_batch(self._in_memory[place], self._schemas[place])
         if self._mapped is None:
@@ -182,6 +212,15 @@ class ColumnStore:
         self._in_memory, self._mapped = [], None
 
 
+def store_rows(rows: Iterable[Sequence[str | None]]) -> ColumnStore:
+    """Keep rows of cells of text, in columns called 0, 1, …; later rows may have more cells."""
+    store, rest = ColumnStore(), iter(rows)
+    while block := list(islice(rest, ROWS_AT_A_TIME)):
+        columns = [pa.array(cells, pa.string()) for cells in zip_longest(*block)]
+        store.append(pa.RecordBatch.from_arrays(columns, names=[str(place) for place in range(len(columns))]))
+    return store
+
+
 class TextColumns:
     """Columns of text that were read from a file once, and the values of those that hold numbers, dates or categories."""
 
@@ -192,7 +231,12 @@ class TextColumns:
         self.index: list[str] = []
         self.knows_types = False
         self.left_out: str | None = None
+        self.style = Style()
         self._values: dict[str, ColumnStore] = {}
+
+    def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the numbers of these rows, counted from 1."""
+        return np.asarray(places, dtype=np.int64) + 1
 
     def parts(self, names: Sequence[str]) -> Iterator[SourcePart]:
         """Iterate over the parts that were read."""

@@ -39,7 +39,7 @@ from ._formats import open_source
 from ._frames import MISSING_WORDS, ColumnFacts, ColumnKind
 from ._labels import TargetKind
 from ._reading_notes import notes_on_reading
-from ._source import TableSource
+from ._source import TableSource, Where
 from ._table_files import EncodedRows
 
 MEMORY_BYTES = 256 * 2**20
@@ -59,6 +59,7 @@ def open_table(
     columns: Sequence[ColumnFacts] | None = None,
     target_kind: TargetKind | None = None,
     title: str | None = None,
+    sheet: str | None = None,
 ) -> FileTable:
     """Read a file once from beginning to end, to learn what its columns hold.
 
@@ -66,7 +67,8 @@ def open_table(
     ----------
     path
         A file of separated values in any dialect (.csv, .tsv, .txt) or of JSON lines (.jsonl, .ndjson), compressed or not (.gz, .bz2,
-        .zst); a Parquet file (.parquet, .pq); or an Arrow file (.arrow, .feather, .ipc).
+        .zst); a Parquet file (.parquet, .pq) or an Arrow file (.arrow, .feather, .ipc); a workbook (.xlsx, .xlsm); a SQLite (.sqlite,
+        .sqlite3, .db) or DuckDB (.duckdb) database; a .zip with one of these; or "-", standard input.
     keep
         Columns to learn from though they look like IDs.
     ignore
@@ -79,10 +81,13 @@ def open_table(
         Whether the target is classes or a number; by default its cells decide.
     title
         What errors call the table; by default the path.
+    sheet
+        The sheet of a workbook, or the table of a database. By default the first sheet with a table, and the only table.
     """
-    source = open_source(Path(path))
     named = [one for one in ignore if isinstance(one, str)]
     patterns = [one for one in ignore if isinstance(one, re.Pattern)]
+    said = [*([] if target is None else [target]), *keep, *named, *(fact.name for fact in columns or ())]
+    source = open_source(Path(path), Where(sheet, tuple(said)))
     matched = [name for name in source.names if name != target and any(pattern.fullmatch(name) for pattern in patterns)]
     table = FileTable(source, title or source.path, keep=keep, ignore=[*named, *matched], target=target, wanted=columns)
     if target is not None:

@@ -53,6 +53,7 @@ def make_report(
     target: str | None = None,
     group: str | None = None,
     rivals: bool = True,
+    sheet: str | None = None,
     random_state: int | None = None,
     out: str | PathLike[str] | None = None,
     force: bool = False,
@@ -69,6 +70,8 @@ def make_report(
         The column to predict, the column that says which rows belong together, and the seed; by default those of the model.
     rivals
         Whether to show curves of the compared methods too, which takes longer.
+    sheet
+        The sheet of a workbook or the table of a database, as for `gpssl.embed`.
     out
         The file to write; without it nothing is written, and `Report.html` has the page.
     force
@@ -81,9 +84,10 @@ def make_report(
     asked = target or notes.get("target")
     is_of_model = asked == notes.get("target")
     _check_not_seen(loaded.card_, asked)
-    roles = Roles(asked, group=group)
+    roles = Roles(asked, group=group, sheet=sheet)
     if is_of_model:
-        roles = Roles(asked, notes.get("target_kind"), group or notes.get("group"), unlabeled=notes.get("unlabeled", ()))
+        unlabeled = notes.get("unlabeled", ())
+        roles = Roles(asked, notes.get("target_kind"), group or notes.get("group"), unlabeled=unlabeled, sheet=sheet)
     subject = open_subject(table, roles, columns=loaded.card_.columns or None)
     if is_of_model and notes.get("table") not in (None, subject.name) and notes.get("rows") != subject.n_rows:
         subject.notes.append(f"The model was trained on {notes['table']}: the curves are of heads trained on the labels of {subject.name}.")

@@ -64,6 +64,7 @@ def embed(
     max_inducing: int = MAX_INDUCING,
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    sheet: str | None = None,
     random_state: int = 0,
     out: str | PathLike[str] | None = None,
     model_out: str | PathLike[str] | None = None,
@@ -75,8 +76,8 @@ def embed(
     Parameters
     ----------
     table
-        A path (CSV, TSV, Parquet, Arrow, JSON lines, .h5ad), a pandas data frame, or AnnData; objects in memory are left as they are.
-        Mixed columns and missing cells are fine.
+        A path (CSV, TSV, Parquet, Arrow, JSON lines, .xlsx, .sqlite, .duckdb, .zip, .h5ad; "-" is standard input), a pandas data frame,
+        or AnnData; objects in memory are left as they are. Mixed columns and missing cells are fine.
     n_components
         J, the number of dimensions; by default 5, for tissue 10.
     alike
@@ -85,10 +86,13 @@ def embed(
         As for `GPSSL`.
     keep, ignore
         Columns to learn from though they look like identifiers, and columns not to learn from.
+    sheet
+        The sheet of a workbook, by default the first that holds a table; or the table of a database, by default the only one.
     out
         File for the rows with the new columns gpssl_1, …, gpssl_J (posterior means) and gpssl_1_std, … (standard deviations).
     model_out
-        File for the model; by default `out` with the ending .gpssl. Without `out` and `model_out` nothing is written.
+        File for the model; by default `out` with the ending .gpssl. Without `out` and `model_out` nothing is written, and with "-",
+        standard output, as `out` no model.
     only_new, force
         Whether to write the new columns alone, and whether to replace files that exist.
 
@@ -103,7 +107,7 @@ def embed(
     settings = Settings(n_components, Alike(alike), temperature, max_inducing=max_inducing, seed=random_state)
     out, model_file = as_path(out), model_path(as_path(out), model_out)
     written = check_outputs([table], [out, model_file], force=force)
-    subject = open_subject(table, Roles(keep=keep, ignore=ignore), results=RESULTS)
+    subject = open_subject(table, Roles(keep=keep, ignore=ignore, sheet=sheet), results=RESULTS)
     with subject.noting():
         ssl = subject.fit(settings)
         representation = RepresentationColumns(ssl)
@@ -117,6 +121,7 @@ def transform(
     table: Any,
     *,
     n_draws: int = 0,
+    sheet: str | None = None,
     out: str | PathLike[str] | None = None,
     only_new: bool = False,
     force: bool = False,
@@ -131,7 +136,7 @@ def transform(
         Rows, as for `embed`. A note says where they leave the ranges of the rows that the model was learned from.
     n_draws
         How many functions of the posterior to evaluate too: columns gpssl_1_draw_1, …, each the same function at all rows.
-    out, only_new, force
+    sheet, out, only_new, force
         As for `embed`; without `out` nothing is written.
 
     Examples
@@ -148,7 +153,7 @@ def transform(
     loaded = open_model(model)
     target = loaded.card_.notes.get("target", "target") if isinstance(loaded, Marginalized) else None
     results = RESULTS if target is None else re.compile(f"{RESULTS.pattern}|{names_of_results(target).pattern}")
-    subject = open_subject(table, Roles(), columns=loaded.card_.columns or None, results=results)
+    subject = open_subject(table, Roles(sheet=sheet), columns=loaded.card_.columns or None, results=results)
     representation = RepresentationColumns(check_map(representation_of(loaded)))
     functions = representation.ssl.draw_functions(n_draws) if n_draws else None
     predict = None if target is None else PredictionColumns.of_model(loaded, target)

@@ -89,6 +89,7 @@ def label(
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
     unlabeled: Sequence[str] = (),
+    sheet: str | None = None,
     random_state: int = 0,
     out: str | PathLike[str] | None = None,
     model_out: str | PathLike[str] | None = None,
@@ -122,7 +123,7 @@ def label(
     labels
         Labels that a person gave in the page of `gpssl.annotate`: a path or a data frame, or several, of which the last counts. They are
         matched by row and checksum, and stand in the target column of the results.
-    n_components, max_inducing, keep, ignore, random_state, out, model_out, only_new, force
+    n_components, max_inducing, keep, ignore, sheet, random_state, out, model_out, only_new, force
         As for `embed`. The new columns are TARGET_predicted, TARGET_probability and TARGET_std (of the probability); for numbers
         TARGET_predicted, TARGET_std, TARGET_lower and TARGET_upper, which hold the number with a probability of 90 %; with `max_risk`
         TARGET_abstain.
@@ -144,7 +145,7 @@ def label(
     out, model_file = as_path(out), model_path(as_path(out), model_out)
     given = labels if isinstance(labels, list | tuple) else [labels]
     written = check_outputs([table, *given], [out, model_file], force=force)
-    roles = Roles(target, target_kind, group, keep, ignore, unlabeled)
+    roles = Roles(target, target_kind, group, keep, ignore, unlabeled, sheet)
     subject = open_subject(table, roles, results=names_of_results(target), labels=labels)
     known = subject.target()
     limit = RiskLimit(risk_of(max_risk, known.kind), confidence)

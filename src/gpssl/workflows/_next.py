@@ -96,6 +96,7 @@ def next_rows(
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
     unlabeled: Sequence[str] = (),
+    sheet: str | None = None,
     random_state: int = 0,
     out: str | PathLike[str] | None = None,
     force: bool = False,
@@ -119,7 +120,7 @@ def next_rows(
     out
         File for the suggested rows with all their columns: gpssl_rank, gpssl_reason, gpssl_row (the line in the table), and the target,
         empty, to be filled in.
-    target_kind, group, labels, keep, ignore, unlabeled, random_state, force
+    target_kind, group, labels, keep, ignore, unlabeled, sheet, random_state, force
         As for `label`.
 
     Examples
@@ -140,7 +141,7 @@ def next_rows(
     path = as_path(out)
     written = check_outputs([table, model], [path], force=force)
     subject = open_subject(
-        table, Roles(target, target_kind, group, keep, ignore, unlabeled), columns=columns, results=results, labels=labels
+        table, Roles(target, target_kind, group, keep, ignore, unlabeled, sheet), columns=columns, results=results, labels=labels
     )
     with subject.noting():
         known = subject.target()

@@ -79,6 +79,8 @@ class Roles:
     ignore: Sequence[str] = ()
     unlabeled: Sequence[str] = ()
     """Words in the target that mean "no label"."""
+    sheet: str | None = None
+    """The sheet of a workbook, or the table of a database, that has the columns."""
 
     def __post_init__(self) -> None:
         for parameter, names in (("keep", self.keep), ("ignore", self.ignore), ("unlabeled", self.unlabeled)):
@@ -110,7 +112,7 @@ class Subject(ABC):
 
     def __init__(self, given: Any, roles: Roles) -> None:
         self.path = Path(given) if isinstance(given, str | PathLike) else None
-        self.name = f"the {self.kind}" if self.path is None else self.path.name
+        self.name = f"the {self.kind}" if self.path is None else "standard input" if is_standard(self.path) else self.path.name
         self.roles = roles
 
     @abstractmethod

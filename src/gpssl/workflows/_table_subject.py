@@ -21,6 +21,7 @@ from .._runtime import MOST_TEXTS, RESIDUAL_TOLERANCE, TEXT_TOLERANCE
 from ..data._errors import FileError, listed
 from ..data._frames import ColumnFacts
 from ..data._labels import Target
+from ..data._outputs import is_standard
 from ..data._table import FileTable, open_table
 from ..data._writing import write_table
 from ..downstream._pool import RepresentationPool
@@ -51,7 +52,8 @@ class TableSubject(Subject):
             # With words for "no label" the cells may hold numbers that only `tidy_labels` can see.
             target_kind=None if roles.unlabeled and roles.target_kind == "number" else roles.target_kind,
             columns=columns,
-            title=self.name if self.path is None else None,
+            title=self.name if self.path is None or is_standard(self.path) else None,
+            sheet=roles.sheet,
         )
         earlier = [] if results is None else [name for name in self.table.names if results.fullmatch(name) and name != roles.target]
         self.n_rows = self.table.n_rows

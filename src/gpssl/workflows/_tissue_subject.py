@@ -34,8 +34,9 @@ class TissueSubject(Subject):
     kind = "tissue"
 
     def __init__(self, tissue: Any, roles: Roles) -> None:
-        if roles.keep or roles.ignore:
-            raise ValueError("Spots of tissue are compared by expression, place and color: columns to keep and to ignore are for tables.")
+        if roles.keep or roles.ignore or roles.sheet is not None:
+            what = "a sheet is" if roles.sheet is not None else "columns to keep and to ignore are"
+            raise ValueError(f"Spots of tissue are compared by expression, place and color: {what} for tables.")
         super().__init__(tissue, roles)
         self.adata = _own(tissue) if self.path is None else _read(self.path)
         self.index = self.adata.obs_names

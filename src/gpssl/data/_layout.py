@@ -1,0 +1,213 @@
+"""Where in rows of text a table begins and ends: titles above the names of its columns, totals and footers below its rows."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
+
+from ._errors import FileError, listed
+from ._frames import MISSING_WORDS
+from ._readings import DASHES, NUMBERS, Reading, values_of
+from ._source import ColumnStore
+
+HEAD_ROWS = 200
+"""Where the names are, and what separates the cells, is guessed from these rows."""
+MOST_LINES_ABOVE = 50
+"""Titles and comments above the names of the columns."""
+MOST_BELOW = 12
+"""Totals and footers below the rows."""
+SHOWN = 40
+"""Letters of a line that a note shows."""
+NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?")
+TOTALS = re.compile(
+    r"(?i:(grand|overall|report)?\s*totals?|sums?|summen?|(gesamt|zwischen)(summe|ergebnis)|gesamt|insgesamt"
+    r"|total (g[ée]n[ée]ral|general|geral)|ensemble|somme|totale?s?( generale)?|suma( total)?|soma|totaal|summa|totalt|i alt)\s*(:.*)?"
+)
+FOOTER = re.compile(
+    r"(?i:sources?|quellen?|notes?|anmerkung(en)?|hinweise?|stand|created|generated|exported|downloaded|printed|erstellt|data|remarks?|legend|"
+    r"legende|footnotes?|copyright|retrieved|last updated?|updated)\b.*[:\s].*|©.*|\(?\d[\d,. ]*\s*(rows?|records?|entries|results?|zeilen|"
+    r"datens[äa]tze)\b.*|[*†‡].*|---+.*|end of (file|report|table).*"
+)
+MATCHES = 0.5
+"""The share of the cells beside a word for totals that must be empty or the sum of their column."""
+
+Row = Sequence[str]
+
+
+def place_of_names(rows: Sequence[Row], wanted: Sequence[str] = ()) -> int:
+    """Return which of the first rows holds the names: that with all names which a person has said, else the first below titles.
+
+    Titles have fewer cells than the rows of the table, or text in at most half of them.
+    """
+    named = set(wanted)
+    if named:
+        fewest = min(2, max(map(len, rows), default=0))
+        holding = [place for place, row in enumerate(rows[: MOST_LINES_ABOVE + 1]) if named <= {cell.strip() for cell in row}]
+        found = [place for place in holding if sum(bool(cell.strip()) for cell in rows[place]) >= fewest]
+        if found:
+            return found[0]
+    return _first_below_titles(rows)
+
+
+def _first_below_titles(rows: Sequence[Row]) -> int:
+    counts, filled = [len(row) for row in rows], [sum(bool(cell.strip()) for cell in row) for row in rows]
+    if len(rows) < 3:
+        return 0
+    usual = Counter(counts[1:]).most_common(1)[0][0]
+    first = next((place for place, count in enumerate(counts) if count == usual and filled[place] > usual / 2), 0)
+    if usual == 1 or first > MOST_LINES_ABOVE:
+        return 0
+    if first == 0:
+        return 1 if _is_above_names(rows) else 0
+    if max(counts[:first]) > usual and not look_like_names(rows[first:]):
+        return 0
+    are_titles = usual > 2 and are_texts(rows[first]) and (max(filled[:first]) <= 1 or _are_short(rows[:first], usual))
+    if not are_titles and not look_like_names(rows[first:]):
+        return 0
+    return first + 1 if _is_above_names(rows[first:]) else first
+
+
+def _are_short(rows: Sequence[Row], usual: int) -> bool:
+    """Return whether lines are too short for names; R leaves out the name of its row names, in the only line above the rows."""
+    counts = [max((place + 1 for place, cell in enumerate(row) if cell.strip()), default=0) for row in rows]
+    return max(counts) < usual and (len(counts) > 1 or counts[0] < usual - 1)
+
+
+def _is_above_names(rows: Sequence[Row]) -> bool:
+    """Return whether the first row has names of groups of columns, with gaps between them, and the second the names of all columns."""
+    first, second = rows[0], rows[1]
+    gaps = [place for place, cell in enumerate(first) if not cell.strip()]
+    is_inside = any(place < len(first) - 1 for place in gaps) and bool(first[0].strip() or len(gaps) > 1)
+    if len(first) != len(second) or not is_inside:
+        return False
+    return len(set(second)) == len(second) and are_texts(second) and look_like_names(rows[1:])
+
+
+def are_texts(cells: Row) -> bool:
+    """Return whether no cell is empty, a word for a missing cell, or a number."""
+    return not any(cell.strip() in MISSING_WORDS or NUMBER.fullmatch(cell.strip()) for cell in cells)
+
+
+def look_like_names(rows: Sequence[Row]) -> bool:
+    """Return whether the first row has text where rows below it have numbers."""
+    names, below = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    if not below or not are_texts(names):
+        return False
+    return any(sum(NUMBER.fullmatch(row[place].strip()) is not None for row in below) > len(below) / 2 for place in range(len(names)))
+
+
+def check_names(names: Sequence[str], title: object, line: str = "The first line") -> None:
+    """Raise FileError for names that are all numbers: rows of a table without names."""
+    given = [name for name in names if name]
+    if all(NUMBER.fullmatch(name) for name in given):
+        raise FileError(f"{line} of {title} holds numbers ({listed(given, 3)}), not names of columns: give it a line of names.")
+
+
+def note_above(lines: Sequence[str], what: str = "line") -> list[str]:
+    """Return a note on what stood above the names of the columns, with the first lines that were not empty."""
+    if not lines:
+        return []
+    subject = f"{what} above the names of the columns was" if len(lines) == 1 else f"{what}s above the names of the columns were"
+    return [f"{len(lines):,} {subject} skipped{_quoted(lines)}."]
+
+
+def note_below(lines: Sequence[str], numbers: Sequence[int], what: str = "line") -> list[str]:
+    """Return a note on what stood below the rows and is no row: totals, sources, remarks."""
+    if not lines:
+        return []
+    first, last = min(numbers), max(numbers)
+    where = f"{what} {first:,}" if first == last else f"{what}s {first:,} to {last:,}"
+    return [f"Below the table, {where} {'is' if first == last else 'are'} no row{'s' * (first != last)} and left out{_quoted(lines)}."]
+
+
+def _quoted(lines: Sequence[str]) -> str:
+    texts = [" ".join(line.strip("#,;\t| \r\n\"'").split()) for line in lines]
+    shown = [text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for text in texts if text]
+    return f": {listed(shown, 3)}" if shown else ""
+
+
+def rows_below(store: ColumnStore, n_columns: int) -> list[str]:
+    """Return the last rows that are none, from the first of them on: totals, footers and empty ones. Columns are called 0, 1, …
+
+    A row of totals has a word such as "Total" as its first text, which its column has nowhere else; most other cells are empty or the sums
+    of their columns. A footer is one cell of text in the first column, unlike the other cells there.
+    """
+    if len(store) == 0 or n_columns < 2:
+        return []
+    last = store.part(len(store) - 1)
+    tail = [[(cell or "").strip() for cell in row.values()] for row in last.slice(max(0, last.num_rows - MOST_BELOW)).to_pylist()]
+    candidates = list(takewhile(is_below, reversed(tail[-(store.n_rows - 1) :] if store.n_rows > 1 else [])))
+    above = _RowsAbove(store, candidates)
+    found = list(takewhile(above.is_none, candidates))
+    return [" ".join(filter(None, row)) for row in reversed(found)]
+
+
+def is_below(row: Row) -> bool:
+    """Return whether a row may be no row of the table by what it holds alone: nothing, one cell of text at its beginning, or totals."""
+    filled = [place for place, cell in enumerate(row) if cell]
+    return filled == [] or (filled == [0] and not NUMBER.fullmatch(row[0])) or _totals_place(row) is not None
+
+
+def _totals_place(row: Row) -> int | None:
+    """Return the place of the first text of a row if it is a word for totals."""
+    first = next((place for place, cell in enumerate(row) if cell and cell not in DASHES and not NUMBER.fullmatch(cell)), None)
+    return first if first is not None and TOTALS.fullmatch(row[first]) else None
+
+
+class _RowsAbove:
+    """The rows above the last few, with which those are compared."""
+
+    def __init__(self, store: ColumnStore, below: Sequence[Row]) -> None:
+        self._store, self._below = store, below
+
+    def _column(self, place: int) -> Iterator[pa.Array]:
+        """Iterate over the cells of a column without space around them, part by part."""
+        left = self._store.n_rows - len(self._below)
+        for part in map(self._store.part, range(len(self._store))):
+            if str(place) in part.schema.names:
+                yield compute.utf8_trim_whitespace(part.column(str(place)).slice(0, max(0, left))).fill_null("")
+            left -= part.num_rows
+
+    def is_none(self, row: Row) -> bool:
+        """Return whether a row is empty, totals, or a footer."""
+        place = _totals_place(row)
+        if place is not None:
+            return self._is_totals(row, place)
+        return not any(row) or self._is_footer(row[0], len(row))
+
+    def _is_totals(self, row: Row, place: int) -> bool:
+        word = row[place].lower()
+        n_alike = sum(place < len(other) and other[place].lower() == word for other in self._below)
+        if n_alike > 1 or any(compute.any(compute.equal(compute.utf8_lower(cells), word)).as_py() for cells in self._column(place)):
+            return False  # a category, such as total and partial
+        others = [(other, cell) for other, cell in enumerate(row) if other != place]
+        n_empty = sum(cell in ("", *DASHES) for _, cell in others)
+        n_sums = sum(self._is_sum(other, cell) for other, cell in others if cell)
+        return n_empty + n_sums > MATCHES * len(others) or n_sums > 1
+
+    def _is_sum(self, place: int, cell: str) -> bool:
+        """Return whether a cell is the sum of its column, to the digits that it has, in any way to write numbers."""
+        return any(self._is_sum_read_as(place, cell, reading) for reading in NUMBERS)
+
+    def _is_sum_read_as(self, place: int, cell: str, reading: Reading) -> bool:
+        shown = values_of(pa.array([cell]), reading)[0]
+        if np.isnan(shown):
+            return False
+        total = sum(float(np.nansum(values_of(cells, reading))) for cells in self._column(place))
+        n_decimals = len(re.split("[.,]", cell)[-1]) if re.search("[.,]", cell) else 0
+        return bool(abs(total - shown) <= 0.51 * 10.0**-n_decimals + 1e-9 * abs(total))
+
+    def _is_footer(self, text: str, n_columns: int) -> bool:
+        others = [cell for cells in self._column(0) for cell in cells.slice(max(0, len(cells) - HEAD_ROWS)).to_pylist() if cell]
+        if FOOTER.fullmatch(text):
+            return not any(FOOTER.fullmatch(cell) for cell in others)
+        if n_columns < 3 or not others or NUMBER.fullmatch(text):
+            return False
+        are_numbers = all(NUMBER.fullmatch(cell) for cell in others)
+        return are_numbers or (len(text.split()) > 2 and max(len(cell.split()) for cell in others) < 3)
