@@ -13,7 +13,7 @@ from pyarrow import compute
 
 from ._errors import FileError, listed
 from ._frames import MISSING_WORDS
-from ._readings import DASHES, NUMBERS, Reading, values_of
+from ._readings import DASHES, NUMBERS, Reading, Way, values_of
 from ._source import ColumnStore
 
 HEAD_ROWS = 200
@@ -196,10 +196,10 @@ class _RowsAbove:
         return any(self._is_sum_read_as(place, cell, reading) for reading in NUMBERS)
 
     def _is_sum_read_as(self, place: int, cell: str, reading: Reading) -> bool:
-        shown = values_of(pa.array([cell]), reading)[0]
+        shown = values_of(pa.array([cell]), Way(reading))[0]
         if np.isnan(shown):
             return False
-        total = sum(float(np.nansum(values_of(cells, reading))) for cells in self._column(place))
+        total = sum(float(np.nansum(values_of(cells, Way(reading)))) for cells in self._column(place))
         n_decimals = len(re.split("[.,]", cell)[-1]) if re.search("[.,]", cell) else 0
         return bool(abs(total - shown) <= 0.51 * 10.0**-n_decimals + 1e-9 * abs(total))
 
