@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .._runtime import percent
 from ..workflows._choices import MAX_INDUCING, Alike
 from . import _options
 from ._console import progress_bars, show_result
 
 if TYPE_CHECKING:
     from ..workflows import Embedded
+
+TOLD_APART = ((0.8, "well"), (0.5, "in part"), (0.0, "hardly"))
+"""From which share of the spread on rows are told apart how well."""
+MOST_COLUMNS, LEAST_IMPORTANCE = 3, 0.02
+"""How many columns to name for each dimension, and their least share."""
 
 
 def embed(
@@ -31,8 +38,8 @@ def embed(
     """Learn a representation of a table, from its rows alone.
 
     Mixed columns and missing cells are fine. The results are the table with new columns: gpssl_1, gpssl_2, … are the
-    coordinates of each row, gpssl_1_std, … say how far the data leave them open (1 is: entirely). The model is saved
-    beside them, for gpssl transform.
+    coordinates of each row, gpssl_1_std, … their standard deviations, which include a shift that all rows share. The
+    model is saved beside them, for gpssl transform.
     """
     with progress_bars():
         from ..workflows._embed import embed as run
@@ -59,5 +66,18 @@ def show_embedded(result: Embedded, *, as_json: bool) -> None:
     """Print what `gpssl embed` or `gpssl transform` has found."""
     columns = f"{len(result.columns):,} columns, " if result.columns else ""
     size = f"{result.n_rows:,} rows, {columns}{result.n_components} dimensions"
-    line = f"{size}; average standard deviation {result.mean_std:.2f} (1: nothing is known, 0: all is)."
-    show_result(result, [line], as_json=as_json)
+    show_result(result, [f"{size}; {_told_apart(result.certain_share)}.", *_matters(result)], as_json=as_json)
+
+
+def _told_apart(share: float) -> str:
+    """Say how sure the coordinates are, but for a shift that all rows share and that tells no rows apart."""
+    how = next(words for least, words in TOLD_APART if share >= least)
+    return f"rows are told apart {how}: {percent(share, 0)} of the spread between rows is certain"
+
+
+def _matters(result: Embedded) -> Iterator[str]:
+    """Name the columns that each dimension depends on."""
+    for name, columns in result.importance.items():
+        named = [f"{one.name} ({percent(one.share, 0)})" for one in columns[:MOST_COLUMNS] if one.share >= LEAST_IMPORTANCE]
+        if named:
+            yield f"{name} depends most on {', '.join(named)}."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,18 +83,37 @@ class Posterior:
         self._fill(X, both[1], both[0])
         return both
 
-    def _fill(self, X: NDArray[Any], std: Array, mean: Array | None = None) -> None:
+    def mean_and_stds(self, X: NDArray[Any], center: Array) -> Array:
+        """Return `mean`, `std`, and the standard deviation of f_j(x) − āᵀv_j, from one evaluation of the kernel. [3, n, J]
+
+        ā, the center, is the mean of a(x) over some rows [M], so that āᵀv_j is the mean of f_j over these rows, but for what the features
+        leave open there, which nearly cancels in the mean. A shift that all rows share is thus left out:
+
+            Var(f_j(x) − āᵀv_j) = k(x, x) − 2 aᵀā + |ā|² − |b − b̄|² + Var((b − b̄)ᵀ v_j),      b̄ = Qᵀ ā
+        """
+        found = np.empty((3, len(X), len(self.weights.mean)), dtype=result_dtype(X))
+        self._fill(X, found[1], found[0], _Centered(found[2], center))
+        return found
+
+    def _fill(self, X: NDArray[Any], std: Array, mean: Array | None = None, centered: _Centered | None = None) -> None:
         """Fill in the standard deviation, and the mean where it is asked for, block by block on threads."""
         directions, weights = self.features.unwhiten(self.basis), self.features.unwhiten(self.basis @ self.weights.mean.T)
+        center = None if centered is None else self.features.unwhiten(centered.center[:, None])[:, 0]
         self.features.columns(X[:1])  # builds what the threads share
+
+        def std_along(prior: Array, projections: Array) -> Array:
+            open_variance = prior - np.einsum("nr,nr->n", projections, projections)
+            return np.sqrt(np.maximum(open_variance, 0.0)[:, None] + self.weights.variance_along(projections))
 
         def fill(block: slice) -> None:
             columns = self.features.columns(X[block])
             if mean is not None:
                 mean[block] = columns @ weights
-            projections = columns @ directions
-            open_variance = kernel_diagonal(self.features.kernel, X[block]) - np.einsum("nr,nr->n", projections, projections)
-            std[block] = np.sqrt(np.maximum(open_variance, 0.0)[:, None] + self.weights.variance_along(projections))
+            projections, prior = columns @ directions, kernel_diagonal(self.features.kernel, X[block])
+            std[block] = std_along(prior, projections)
+            if centered is not None:
+                without = prior - 2 * (columns @ center) + centered.center @ centered.center
+                centered.std[block] = std_along(without, projections - self.basis.T @ centered.center)
 
         # Blocks suit the cache, and are enough to keep all threads busy.
         size = min(rows_in_cache(self.features.n_points), len(X) // FEWEST_BLOCKS)
@@ -141,6 +160,15 @@ class Posterior:
         change = learned.reshape(n_draws * n_components, -1).T - self.basis.T @ prior
         directions = prior + self.basis @ change
         return FunctionDraws(self.features, directions, n_components, seed)
+
+
+class _Centered(NamedTuple):
+    """What the standard deviation around the mean over rows is filled into, and that mean of the features."""
+
+    std: Array
+    """[n, J]"""
+    center: Array
+    """ā. [M]"""
 
 
 @dataclass(frozen=True)

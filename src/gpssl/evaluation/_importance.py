@@ -154,13 +154,17 @@ def dimension_importance(transform: Callable[[Any], Array], rows: Any, *, seed: 
 
     For independent columns this estimates Sobol's total index: the share of the variance that is lost without the column, which is
     w_d² Var x_d / Σ_e w_e² Var x_e where f is linear. Rows are few enough that at most 5,000 are transformed; of more than 50 columns
-    those that vary are tried, the first 50 in an order that is random and follows from the seed.
+    those are shuffled that are most associated with a dimension.
     """
     columns = columns_of(rows)
     rng = np.random.default_rng(seed)
     n_rows = min(len(rows), max(FEWEST_ROWS, MOST_PREDICTIONS // (1 + min(len(columns), MOST_COLUMNS))))
     places = np.sort(rng.permutation(len(rows))[:n_rows])
-    numbers = list(range(len(columns))) if len(columns) <= MOST_COLUMNS else np.sort(rng.permutation(len(columns))[:MOST_COLUMNS]).tolist()
+    numbers = list(range(len(columns)))
+    if len(columns) > MOST_COLUMNS:
+        dimensions = np.asarray(transform(_safe_indexing(rows, places)), dtype=np.float64).T
+        scores = [max(_association(values[places], values_of_f) for values_of_f in dimensions) for values in columns.values()]
+        numbers = np.sort(np.argsort(-np.array(scores), kind="stable")[:MOST_COLUMNS]).tolist()
     donors = np.stack([rng.permutation(places) for _ in numbers])
     values = np.asarray(transform(shuffled_copies(rows, places, numbers, donors)), dtype=np.float64)
     values = values.reshape(1 + len(numbers), n_rows, -1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -13,9 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..core._checked_rows import check_new_rows
+from ..core._posterior import warn_if_mean_is_zero
 from ..downstream._marginal import Marginalized
 from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
+from ..evaluation._importance import ColumnImportance, dimension_importance, in_order
 from ..io._card import representation_of
 from ..io._model_files import load
 from ._choices import MAX_INDUCING, Alike, Settings
@@ -27,6 +31,8 @@ Array = NDArray[np.float64]
 PREFIX = "gpssl"
 RESULTS = re.compile(rf"{PREFIX}_(\d+(_std|_draw_\d+)?|cluster(_\d+|_probability)?)")
 """Columns that representations and clusters are written to: what an earlier run left there is not learned from."""
+MOST_ROWS = 500
+"""Rows that say which columns matter."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,14 @@ class Embedded:
     temperature: float
     n_inducing: int
     mean_std: float
-    """Average standard deviation of the representation over rows and dimensions: 1 where nothing is known."""
+    """Average standard deviation of the representation over rows and dimensions, 1 where nothing is known. Most of it may be a shift that
+    all rows share, which tells no rows apart."""
+    certain_share: float
+    """The share of the spread between rows that is certain, averaged over dimensions: Var_n E f(x_n) over that and the mean of
+    Var(f(x_n) − mean f). 1 where rows are told apart for sure, 0 where they are not told apart."""
+    importance: dict[str, list[ColumnImportance]]
+    """Which columns matter to each dimension: how far it moves when a column is shuffled. Columns that tell the same share their
+    importance. Empty for tissue, and for `transform`."""
     target: str | None
     """The column that a model with heads predicted too."""
     written: list[Path]
@@ -112,8 +125,10 @@ def embed(
         ssl = subject.fit(settings)
         representation = RepresentationColumns(ssl)
         columns = NewColumns(subject, lambda part, _: representation(part.learned_rows))
-        subject.finish(ssl, columns, out, model_file, Writing(only_new, force))
-    return representation.summary(subject, ssl, columns, written)
+        importance = _importance(ssl, subject, random_state)
+        noted = {name: [asdict(one) for one in ones] for name, ones in importance.items()}
+        subject.finish(ssl, columns, out, model_file, Writing(only_new, force), lambda: {"importance": noted})
+    return representation.summary(subject, ssl, columns, written, importance=importance)
 
 
 def transform(
@@ -174,21 +189,45 @@ def transform(
 
 
 class RepresentationColumns:
-    """The columns of a representation for parts of a table, and the average of its standard deviation."""
+    """The columns of a representation for parts of a table, and how sure it is of them."""
 
     def __init__(self, ssl: GPSSL) -> None:
         self.ssl = ssl
-        self._total, self._count = 0.0, 0
+        moments = ssl.moments_
+        self._center: Array = ssl.features_.whiten(moments.first / moments.weight)
+        self._n_rows = 0
+        self._sums = np.zeros((4, len(ssl.posterior_.weights.mean)))
+        """Sums over rows of the mean, of its square, of the standard deviation and of the variance without a common shift. [4, J]"""
 
     def __call__(self, rows: Any) -> Any:
         """Return gpssl_1, …, gpssl_J, and gpssl_1_std, …, gpssl_J_std. [n, 2 J]"""
-        mean, std = self.ssl.mean_and_std(rows)
-        self._total += float(std.sum())
-        self._count += std.size
+        posterior = self.ssl.posterior_
+        warn_if_mean_is_zero(posterior, stacklevel=2)
+        shape = (3, None, len(posterior.weights.mean))
+        mean, std, apart = check_new_rows(self.ssl, rows, self.ssl.kernel_).map(
+            partial(posterior.mean_and_stds, center=self._center), shape
+        )
+        self._n_rows += len(mean)
+        self._sums += [mean.sum(axis=0), (mean**2).sum(axis=0), std.sum(axis=0), (apart**2).sum(axis=0)]
         names = [f"{PREFIX}_{j + 1}" for j in range(mean.shape[1])]
         return pd.DataFrame(np.hstack([mean, std]), columns=[*names, *(f"{name}_std" for name in names)])
 
-    def summary(self, subject: Subject, model: Any, columns: NewColumns, written: list[Path], target: str | None = None) -> Embedded:
+    @property
+    def certain_share(self) -> float:
+        """The share of the spread between rows that is certain, averaged over dimensions; 0 without rows."""
+        mean, square, _, open_variance = self._sums / max(1, self._n_rows)
+        certain = np.maximum(square - mean**2, 0.0)
+        return float((certain / np.maximum(certain + open_variance, np.finfo(float).tiny)).mean())
+
+    def summary(
+        self,
+        subject: Subject,
+        model: Any,
+        columns: NewColumns,
+        written: list[Path],
+        target: str | None = None,
+        importance: dict[str, list[ColumnImportance]] | None = None,
+    ) -> Embedded:
         """Return what was found, after all parts."""
         return Embedded(
             n_rows=subject.n_rows,
@@ -197,7 +236,9 @@ class RepresentationColumns:
             residual=self.ssl.residual_,
             temperature=self.ssl.temperature_,
             n_inducing=len(self.ssl.inducing_points_),
-            mean_std=self._total / max(1, self._count),
+            mean_std=float(self._sums[2].mean() / max(1, self._n_rows)),
+            certain_share=self.certain_share,
+            importance=importance or {},
             target=target,
             written=written,
             notes=subject.notes,
@@ -211,6 +252,15 @@ def cluster_columns(model: Any) -> Callable[[Any], Any]:
     from ._cluster import ClusterColumns  # which needs the names here
 
     return ClusterColumns(model)
+
+
+def _importance(ssl: GPSSL, subject: Subject, seed: int) -> dict[str, list[ColumnImportance]]:
+    """Return which columns matter to each dimension, from some of the rows; nothing for spots of tissue, which have no few columns."""
+    if subject.kind != "table" or subject.n_rows < 2:
+        return {}
+    chosen = np.random.default_rng(seed).permutation(subject.n_rows)[:MOST_ROWS]
+    names, found = dimension_importance(ssl.transform, subject.rows_at(np.sort(chosen)), seed=seed)
+    return {f"{PREFIX}_{place + 1}": in_order(names, values) for place, values in enumerate(found.T)}
 
 
 def check_map(representation: Any) -> GPSSL:
