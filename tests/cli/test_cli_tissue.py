@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.simulation import simulate, simulate_reference
-from gpssl import GPSSL
+from gpssl import GPSSL, annotate
 from gpssl.cli import app
 
 
@@ -83,3 +83,17 @@ def test_sentences(tissue: Path, tmp_path: Path) -> None:
     assert "cannot be read as AnnData" in run("embed", broken, "-o", tmp_path / "out.csv").output
     assert "There is no file" in run("embed", tmp_path / "none.h5ad", "-o", tmp_path / "out.csv").output
     assert "--alike neighbors is for tables" in run("embed", tissue, "-o", tmp_path / "out.h5ad", "--alike", "neighbors").output
+
+
+def test_spots_are_labeled_in_the_page_by_their_names(tissue: Path, tmp_path: Path) -> None:
+    """A categorical column of obs gets the labels that a page saved, a class that nobody had used among them."""
+    page = annotate(tissue, "known", n=3)
+    adata = anndata.read_h5ad(tissue)
+    labels = page.frame()
+    assert labels["row"].tolist() == [adata.obs_names[row.place] for row in page.rows]
+    labels.assign(known=["T cell", str(adata.obs["known"].dropna().iloc[0]), None]).to_csv(tmp_path / "labels.csv", index=False)
+    out = tmp_path / "labeled.h5ad"
+    result = json.loads(done("label", tissue, "-t", "known", "--labels", tmp_path / "labels.csv", "-o", out, "--draws", "10", "--json"))
+    merged = anndata.read_h5ad(out).obs["known"]
+    assert result["n_labeled"] == adata.obs["known"].notna().sum() + 2 == merged.notna().sum()
+    assert merged[labels["row"][0]] == "T cell"

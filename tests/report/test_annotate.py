@@ -67,9 +67,10 @@ def test_the_loop_goes_on_with_earlier_labels(table: Path, tmp_path: Path) -> No
 def test_options_come_back_in_the_commands(tmp_path: Path) -> None:
     frame, _ = three_kinds(60)
     path = tmp_path / "my trees.csv"
-    frame.assign(site=[f"site {row % 5}" for row in range(60)], code=range(60)).to_csv(path, index=False)
-    made = gpssl.annotate(path, "tree", n=3, target_kind="class", group="site", keep=["code"], ignore=["leaf"])
-    roles = "--target tree --classes --group site --keep code --ignore leaf --labels labels.csv"
+    frame = frame.assign(site=[f"site {row % 5}" for row in range(60)], code=range(60), tree=frame["tree"].fillna("not yet"))
+    frame.to_csv(path, index=False)
+    made = gpssl.annotate(path, "tree", n=3, target_kind="class", group="site", keep=["code"], ignore=["leaf"], unlabeled=["not yet"])
+    roles = "--target tree --classes --group site --keep code --ignore leaf --unlabeled 'not yet' --labels labels.csv"
     assert made.command == f"gpssl label '{path}' {roles} -o 'my trees-labeled.csv'"
 
 

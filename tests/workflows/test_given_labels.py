@@ -287,3 +287,14 @@ def test_the_next_rows_are_not_those_that_were_labeled(table: Path, tmp_path: Pa
     result = gpssl.next_rows(table, "species", n=2, labels=tmp_path / "labels.csv")
     assert sorted(row.place for row in result.rows) == [7, 8]
     assert "labels" in done("next", table, "--target", "species", "-n", "1", "--labels", tmp_path / "labels.csv")
+
+
+def test_words_for_no_label_give_way_to_labels(tmp_path: Path) -> None:
+    """A cell that says "ask Ann" has no label until Ann gives one."""
+    frame = flowers()
+    frame["species"] = frame["species"].fillna("ask Ann").replace("Rose", " rose")
+    subject = open_subject(frame, Roles("species", unlabeled=["ask Ann"]))
+    labels = pd.DataFrame({"row": [1, 2], "checksum": row_checksums(subject, np.array([1, 2])), "species": ["ROSE", "iris"]})
+    result = gpssl.label(frame, "species", labels=labels, unlabeled=["ask Ann"], n_draws=5, out=tmp_path / "out.csv")
+    assert (result.n_labeled, result.classes) == (22, ["iris", "rose"])
+    assert pd.read_csv(tmp_path / "out.csv")["species"][:5].tolist() == ["iris", "rose", "iris", " rose", "ask Ann"]

@@ -67,6 +67,7 @@ def annotate(
     group: str | None = None,
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    unlabeled: Sequence[str] = (),
     random_state: int = 0,
     out: str | PathLike[str] | None = None,
     force: bool = False,
@@ -84,7 +85,7 @@ def annotate(
         How many rows, and a model to choose them by, as for `next_rows`.
     labels
         Labels of earlier pages, as for `label`: their rows are not shown again.
-    target_kind, group, keep, ignore, random_state
+    target_kind, group, keep, ignore, unlabeled, random_state
         As for `label`.
     out
         The HTML file to write; without it nothing is written, and `Annotation.html` has the page.
@@ -103,7 +104,7 @@ def annotate(
     """
     path = as_path(out)
     written = check_outputs([table, model, *_listed(labels)], [path], force=force, endings=(".html", ".htm"))
-    roles: dict[str, Any] = {"target_kind": target_kind, "group": group, "keep": keep, "ignore": ignore}
+    roles: dict[str, Any] = {"target_kind": target_kind, "group": group, "keep": keep, "ignore": ignore, "unlabeled": unlabeled}
     found = next_rows(table, target, n, model=model, labels=labels, random_state=random_state, **roles)
     content = _content(found, _Call(table, target, n, _listed(labels), roles))
     if path is not None:
@@ -167,7 +168,7 @@ class _Call:
     def _command(self, name: str, *last: str) -> str:
         kind = {"class": ["--classes"], "number": ["--numeric"], None: []}[self.roles["target_kind"]]
         group = [] if self.roles["group"] is None else ["--group", self.roles["group"]]
-        columns = [word for role in ("keep", "ignore") for name in self.roles[role] for word in (f"--{role}", name)]
+        columns = [word for role in ("keep", "ignore", "unlabeled") for name in self.roles[role] for word in (f"--{role}", name)]
         files = [word for file in (*self.labels, self.file) for word in ("--labels", str(file))]
         return shlex.join(["gpssl", name, str(self.table), "--target", self.target, *kind, *group, *columns, *files, *last])
 
