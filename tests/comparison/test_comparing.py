@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
@@ -31,9 +32,10 @@ from gpssl.comparison._rivals import (
     Grids,
     numbers_from,
 )
-from gpssl.comparison._splits import choose_or_default, divide, rows_to_compare_on
+from gpssl.comparison._splits import choose_or_default, divide, rows_to_compare_on, with_features
 from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._scores import Estimate
+from gpssl.kernels import for_table
 from gpssl.workflows._choices import FULL, POOL
 from gpssl.workflows._subject import Roles, Subject, open_subject
 from gpssl.workflows._table_subject import TableSubject
@@ -291,3 +293,23 @@ def test_columns_themselves_tell_gaps() -> None:
     assert encoder.transform(new).shape == values.shape
     plain = np.array([[1.0, np.nan], [2.0, 1.0], [3.0, 4.0]])
     assert numbers_from(plain).fit_transform(plain).shape == (3, 3)
+
+
+@pytest.mark.parametrize("method", [COLUMNS, FOREST, "kernel PCA", MEAN, FULL, SPREADING])
+def test_features_that_are_evaluated_once_change_no_prediction(method: str) -> None:
+    frame = two_groups(80, 40)
+    labels = frame["kind"].notna().to_numpy()
+    rows = frame[["size", "weight", "color"]]
+    labeled = Labeled.of(rows[labels].reset_index(drop=True), frame["kind"][labels].to_numpy().astype(str))
+    contest = Contest(rows, [({}, for_table(rows))], grids=Grids(n_draws=5), max_inducing=32, encoder=numbers_from(rows), seed=0)
+    candidates = RIVALS[method](contest)
+    shared, known = with_features(candidates, labeled)
+    assert (known.rows is labeled.rows) == (method in (FULL, SPREADING))  # functions are drawn at rows, and the others have no features
+    for before, after in zip(candidates, shared, strict=True):
+        assert before.settings == after.settings
+        plain = clone(before.estimator).fit(labeled.take(np.arange(30)).rows, labeled.y[:30])
+        quick = clone(after.estimator).fit(known.take(np.arange(30)).rows, known.y[:30])
+        held_out = np.arange(30, 40)
+        np.testing.assert_allclose(
+            quick.predict_proba(known.take(held_out).rows), plain.predict_proba(labeled.take(held_out).rows), atol=1e-9
+        )

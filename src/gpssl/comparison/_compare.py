@@ -23,7 +23,7 @@ from ..workflows._choices import DECIDING, MAX_INDUCING, MAX_ROWS, N_SPLITS, POO
 from ..workflows._subject import Roles, open_subject
 from ._deciding import FEW_SPLITS, LEAST_PROBABILITY, Difference, Ground, Verdict, advice_on_labels, differences_from, what_matters
 from ._rivals import COLUMNS, OURS, SIMPLER, Candidate, Contest, Grids, numbers_from, run_rivals
-from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed
+from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed, with_features
 
 Array = NDArray[np.float64]
 
@@ -179,6 +179,7 @@ class _Record(NamedTuple):
 
 def _run(method: str, models: list[Candidate], labeled: Labeled, splits: list[_Split]) -> _Record:
     """Train and score one method on all splits."""
+    models, labeled = with_features(models, labeled)
     classes = np.unique(labeled.y)
     scores, chosen = [], Counter[str]()
     progress = Progress(method, len(splits), unit="splits")

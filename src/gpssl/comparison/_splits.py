@@ -8,7 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import FunctionTransformer
 
+from ..downstream._marginal import Marginalized, inner
+from ..downstream._pool import RepresentationPool
 from ..evaluation._calibration import clipped_log_loss, component_weights, log_density
 from ..evaluation._held_out import Labeled
 from ..workflows._subject import Subject
@@ -70,6 +74,36 @@ def rows_to_compare_on(subject: Subject, labeled: Labeled, max_rows: int, seed: 
     others = rng.choice(others, max_rows - len(chosen), replace=False)
     subject.notes.append(f"Compared on {max_rows:,} of {subject.n_rows:,} rows, with {len(chosen):,} of {n_labels:,} labels.")
     return subject.rows_at(np.union1d(labeled.places[chosen], others)), labeled.take(chosen)
+
+
+def with_features(candidates: Sequence[Candidate], labeled: Labeled) -> tuple[list[Candidate], Labeled]:
+    """Evaluate representations at the labeled rows once, where heads are trained on many splits of them.
+
+    Return candidates that find the features of a row among its columns, and rows that have the features of all candidates side by side:
+    what they predict does not change. Representations of which functions are drawn stay as they are, and so do methods without one.
+    """
+    if not all(_has_one_representation(candidate.estimator) for candidate in candidates):
+        return list(candidates), labeled
+    features = [np.asarray(candidate.estimator.representation.transform(labeled.rows), dtype=np.float64) for candidate in candidates]
+    edges = np.cumsum([0, *(values.shape[1] for values in features)])
+    rows = np.hstack(features)
+    found = []
+    for candidate, first, last in zip(candidates, edges[:-1], edges[1:], strict=True):
+        columns = FunctionTransformer(columns_between, kw_args={"first": int(first), "last": int(last)}).fit(rows)
+        found.append(candidate._replace(estimator=clone(candidate.estimator).set_params(representation=FrozenEstimator(columns))))
+    return found, labeled._replace(rows=rows)
+
+
+def _has_one_representation(estimator: Any) -> bool:
+    """Return whether heads are trained on fixed numbers of each row, by something that is fitted and has no functions to draw."""
+    if not isinstance(estimator, Marginalized) or estimator.n_draws is not None:
+        return False
+    return isinstance(estimator.representation, FrozenEstimator) and not isinstance(inner(estimator.representation), RepresentationPool)
+
+
+def columns_between(X: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+    """Return some of the columns."""
+    return X[:, first:last]
 
 
 class Validation(NamedTuple):

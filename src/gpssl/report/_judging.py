@@ -125,14 +125,16 @@ def _rivals(ssl: GPSSL, subject: Subject, labeled: Labeled, settings: Settings, 
     """Hold out labels from the compared methods too, each with the settings that suit them best; a note tells those that cannot be run."""
     from ..comparison._compare import contest_on
     from ..comparison._rivals import run_rivals
-    from ..comparison._splits import choose_or_default, rows_to_compare_on
+    from ..comparison._splits import choose_or_default, rows_to_compare_on, with_features
 
     sampled, known = rows_to_compare_on(subject, labeled, MAX_ROWS, settings.seed)
+    chosen_by = np.flatnonzero(np.isin(labeled.places, known.places))
     contest = contest_on(sampled, ssl.kernel_, settings, subject.kind, regression=target.kind == "number")
 
     def run(name: str, candidates: list[Any]) -> Any:
-        chosen = choose_or_default(candidates, known, settings.seed)
-        return _hold_out(chosen.estimator, labeled, target, settings.seed, method_in_words(name, numeric=contest.regression))
+        shared, rows = with_features(candidates, labeled)
+        chosen = choose_or_default(shared, rows.take(chosen_by), settings.seed)
+        return _hold_out(chosen.estimator, rows, target, settings.seed, method_in_words(name, numeric=contest.regression))
 
     found, left_out = run_rivals(contest, run, without=[without])
     subject.notes.extend(f"{name} was left out: {reason}" for name, reason in left_out.items())
