@@ -38,6 +38,7 @@ class Target(StrEnum):
     FEW_LABELS = "few-labels"
     FEW_TARGETS = "few-targets"
     CLUSTERS = "clusters"
+    NEXT = "next"
     SPATIAL = "spatial"
     ALL = "all"
 

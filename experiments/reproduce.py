@@ -27,6 +27,7 @@ from . import (
     kinds,
     labels,
     neighbors,
+    next_rows,
     promises,
     regression,
     scaling,
@@ -52,6 +53,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "few-labels": few_labels,
     "few-targets": few_targets,
     "clusters": clusters,
+    "next": next_rows,
     "spatial": spatial,
 }
 

@@ -23,6 +23,8 @@ BLOCK_ROWS = 4096
 """Rows whose distances to all labeled ones are held at a time."""
 MOST_JUDGED = 2000
 """Rows that say how much is gained, and rows among which one is chosen: of more, so many are drawn. Distances between the two are held."""
+OUTLYING = 2.0
+"""What a distance counts at most where nothing is labeled, in medians."""
 MOST_AT_ONCE = 400
 """Rows that are chosen before others are drawn."""
 
@@ -73,8 +75,8 @@ def choose(Z: Array, weight: Array, is_open: Mask, centers: Array, n: int, rng: 
         i* = argmax_i Σ_j w_j max(0, d_j − |z_i − z_j|),      d_j = min over labeled and chosen rows c of |z_j − z_c|
 
     Only rows that are open may be chosen, and the sum is over open rows; of more than `MOST_JUDGED`, both are drawn: j evenly, i with
-    probability ∝ w_i d_i. With no center, distances count up to the largest between two rows. Where nothing can be gained, as among rows
-    that are all alike, the first rows that are left are taken.
+    probability ∝ w_i d_i. With no center, all distances are infinite at first, and count as twice the median between two rows: however far
+    an outlier is, it counts for two rows. Where nothing can be gained, as among rows that are all alike, the first ones are taken.
     """
     is_free = is_open.copy()
     places: list[int] = []
@@ -93,7 +95,7 @@ def _choose_some(Z: Array, weight: Array, is_free: Mask, centers: Array, n: int,
     judges = _drawn(len(free), None, rng)
     rivals = _drawn(len(free), weight[free] * np.where(np.isinf(distance), 1.0, distance), rng)
     between = np.sqrt(squared_distances(Z[free[rivals]], Z[free[judges]]))
-    left = np.minimum(distance[judges], between.max())
+    left = np.minimum(distance[judges], between.max() if len(centers) else OUTLYING * np.median(between))
     worth = weight[free[judges]]
     is_left = np.ones(len(rivals), dtype=bool)
     places: list[int] = []
