@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,7 +74,9 @@ def save(pictures: Mapping[str, Any], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.png" for name in pictures]
     for path, axes in zip(paths, pictures.values(), strict=True):
-        axes.get_figure(root=True).savefig(path, dpi=90)
+        figure = axes.get_figure(root=True)
+        figure.savefig(path, dpi=90)
+        plt.close(figure)
     return paths
 
 

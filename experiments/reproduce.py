@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import joblib
+import matplotlib.pyplot as plt
 
 from gpssl._runtime.progress import Progress, announce
 from gpssl._runtime.threads import one_blas_thread
@@ -110,7 +111,7 @@ def _check_before_the_work(tasks: dict[str, list[Task]], report: Path) -> None:
     """Raise at once what would otherwise be raised after an hour: missing data, missing packages, a report that cannot be written."""
     for experiment, data in dict.fromkeys((name, task.data) for name, mine in tasks.items() for task in mine):
         EXPERIMENTS[experiment].load(data)
-    new_figure(1, 1)
+    plt.close(new_figure(1, 1))
     if report.is_dir():
         raise IsADirectoryError(f"The report {report} is a folder: name a file in it.")
     report.parent.mkdir(parents=True, exist_ok=True)

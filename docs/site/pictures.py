@@ -1,12 +1,13 @@
 """The picture of a gallery's block: its variable `figure`, where the block sets a new one.
 
-The functions of `gpssl.plots` leave matplotlib's current figure alone, which is where the gallery would look by itself.
+An example names the picture that it shows: figures that it only passes through stay out of the page.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import matplotlib.pyplot as plt
 from sphinx_gallery.scrapers import figure_rst
 
 DOTS_PER_INCH = 120
@@ -19,4 +20,5 @@ def save_figure(block: tuple[Any, ...], variables: dict[str, Any], settings: dic
         return ""
     path = next(variables["image_path_iterator"])
     figure.savefig(path, dpi=DOTS_PER_INCH, facecolor="white")
+    plt.close("all")
     return figure_rst([path], settings["src_dir"])

@@ -1,8 +1,8 @@
 """Draw pictures of representations, predictions and tissue. Needs matplotlib: `pip install "gpssl[cli]"`.
 
 Every function returns the axes that it drew on, one or an array of them; their figure is saved with
-`plot_spectrum(ssl).figure.savefig("spectrum.png")`. Functions with a single panel draw on `ax` if it is given. None needs a screen, and
-none changes the current figure of `matplotlib.pyplot`.
+`plot_spectrum(ssl).figure.savefig("spectrum.png")`. Functions with a single panel draw on `ax` if it is given. New figures are those of
+`matplotlib.pyplot`: `plt.show()` shows them, and `plt.close()` forgets them. None needs a screen.
 """
 
 from typing import TYPE_CHECKING

@@ -44,12 +44,12 @@ def style_of(number: int) -> Style:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure that needs no screen."""
+    """Return an empty figure of pyplot, so that `plt.show()` and notebooks see it; without a screen, pyplot needs none."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib import pyplot as plt
     except ImportError as error:
         raise ImportError('Pictures need matplotlib: pip install "gpssl[cli]".') from error
-    return Figure(figsize=(width, height), layout="constrained", dpi=120)
+    return plt.figure(figsize=(width, height), layout="constrained", dpi=120)
 
 
 def axes_or_new(ax: Axes | None, width: float = 5.2, height: float = 4.0) -> Axes:
