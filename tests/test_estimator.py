@@ -86,7 +86,7 @@ def test_pandas_in_and_out(breast_cancer: Array) -> None:
     frame = pd.DataFrame(breast_cancer, columns=[f"c{i}" for i in range(30)])
     ssl = GPSSL(2, random_state=0).set_output(transform="pandas").fit(frame)
     out = ssl.transform(frame)
-    assert list(out.columns) == list(ssl.get_feature_names_out()) == ["gpssl0", "gpssl1"]
+    assert list(out.columns) == list(ssl.get_feature_names_out()) == ["gpssl_1", "gpssl_2"]
     assert list(ssl.feature_names_in_) == list(frame.columns)
     assert ssl.std(frame).shape == (569, 2)
     assert ssl.draw_functions(3)(frame).shape == (3, 569, 2)

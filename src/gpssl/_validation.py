@@ -1,4 +1,7 @@
-"""Check numbers, weights, seeds and draws that a user gives, with messages that say what to do. Rows: `core._checked_rows`."""
+"""What estimators share: checks of numbers, weights, seeds and draws, with messages that say what to do; names of dimensions.
+
+Rows are checked in `core._checked_rows`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, check_is_fitted
 
 LARGEST_TOTAL_WEIGHT = 1e15
 
@@ -73,3 +76,14 @@ def check_number(
         bounds = {"of at least": at_least, "above": above, "at most": at_most, "below": below}
         within = " and ".join(f"{words} {bound}" for words, bound in bounds.items() if isfinite(bound))
         raise ValueError(f"{name} must be {noun} {within}{' ' if otherwise else ''}{otherwise}, got {value!r}.")
+
+
+class NumberedDimensionsMixin:
+    """Names of dimensions as the command writes them: the name of the estimator and a number from one, such as gpssl_1."""
+
+    _n_features_out: int
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002  (scikit-learn's)
+        """Return the names of the dimensions; `input_features` is ignored. [J]"""
+        check_is_fitted(self, "_n_features_out")
+        return np.array([f"{type(self).__name__.lower()}_{number + 1}" for number in range(self._n_features_out)], dtype=object)

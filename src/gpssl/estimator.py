@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ._runtime.progress import SILENT, CallbackSupport, Progress, Task, announce, fitting
 from ._runtime.threads import one_blas_thread
-from ._validation import check_number, seed_from, unchanged_on_failure
+from ._validation import NumberedDimensionsMixin, check_number, seed_from, unchanged_on_failure
 from .core._checked_rows import (
     check_enough_first_rows,
     check_inducing_points,
@@ -47,7 +47,7 @@ REPORTED_STEPS = 100
 """Steps of which callbacks hear, at most, during a pass over many rows."""
 
 
-class GPSSL(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class GPSSL(CallbackSupport, NumberedDimensionsMixin, TransformerMixin, BaseEstimator):
     """Gaussian process self-supervised learning: a distribution over representations, from unlabeled rows.
 
     Each of J representation dimensions is a function with a Gaussian process prior. A loss that asks for spread in every dimension and

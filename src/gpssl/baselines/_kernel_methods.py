@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import KernelPCA as PrecomputedKernelPCA
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.threads import one_blas_thread
-from .._validation import check_number, check_weights, seed_from, unchanged_on_failure
+from .._validation import NumberedDimensionsMixin, check_number, check_weights, seed_from, unchanged_on_failure
 from ..core._checked_rows import check_kernel, check_rows_in_memory, copy_columns, rows_in_memory, set_input_tags, warn_outside_training
 from ..core._draws import FunctionDraws
 from ..core._features import Features, choose_inducing_points, sample_candidates
@@ -49,7 +49,7 @@ class KernelEstimator(BaseEstimator):
         return tags
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+class KernelPCA(NumberedDimensionsMixin, TransformerMixin, KernelEstimator):
     """scikit-learn's kernel principal component analysis on the matrix of the kernel that `GPSSL` would use.
 
     With K = k(X, X), centered in feature space, and its leading eigenvalues λ_j and eigenvectors u_j,
@@ -122,7 +122,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return len(self.eigenvalues_)
 
 
-class GPPrior(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+class GPPrior(NumberedDimensionsMixin, TransformerMixin, KernelEstimator):
     """The prior of `GPSSL`, which has learned nothing: f_j ~ GP(0, k), independently for each of J dimensions.
 
     Random functions with random outputs are features too, and a head that is averaged over many of them does well: what `GPSSL`

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._runtime.progress import Progress
-from .._validation import check_number, seed_from, unchanged_on_failure
+from .._validation import NumberedDimensionsMixin, check_number, seed_from, unchanged_on_failure
 from ..data._arrays import row_blocks
 from ..downstream._perceptron import torch_on_one_thread
 
@@ -229,7 +229,7 @@ Losses = Callable[["list[Block]", "Tensor", "Generator"], "Tensor"]
 
 
 @dataclass(eq=False, repr=False)
-class NetworkTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class NetworkTransformer(NumberedDimensionsMixin, TransformerMixin, BaseEstimator, ABC):
     """A representation by a network that is trained on views of rows. The child chooses the views and the loss.
 
     Parameters are fields of a data class, so that each is written once: the children add theirs, or change a default.

@@ -79,6 +79,20 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         self.random_state = random_state
         self.verbose = verbose
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, nested ones too, such as `representation__n_components` and `head__max_iter`.
+
+        Where no representation is given, parameters of `GPSSL` make it one, and those of `RepresentationPool` the pool; where no head is
+        given, its parameters are those of the default one. So a search over them works with all defaults.
+        """
+        nested = {name.partition("__")[2].split("__")[0] for name in params if name.startswith("representation__")}
+        if nested and params.get("representation", self.representation) is None:
+            of_pool = nested <= RepresentationPool().get_params(deep=False).keys() - GPSSL().get_params(deep=False).keys()
+            params = {**params, "representation": RepresentationPool() if of_pool else GPSSL()}
+        if any(name.startswith("head__") for name in params) and params.get("head", self.head) is None:
+            params = {**params, "head": self._head()}
+        return super().set_params(**params)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit the representation to all rows and the heads to the labeled ones.
 

@@ -46,7 +46,8 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
     Parameters
     ----------
     representation
-        A `RepresentationPool`, by default the one for these rows; or an estimator with `draw_functions`, such as `GPSSL()`. It is cloned
+        A `RepresentationPool`, by default the one for these rows; or an estimator with `draw_functions`, such as `GPSSL()`. A search over
+        `representation__n_components` and the like makes it `GPSSL`. It is cloned
         and fitted to all rows given to `fit`. Wrap one that was fitted before, to other unlabeled rows, in
         `sklearn.frozen.FrozenEstimator(ssl)`: it is then used as it is.
     head

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata, wilcoxon
 from scipy.stats import t as student_t
 from sklearn.base import is_classifier
-from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+from sklearn.metrics import accuracy_score, get_scorer, r2_score, roc_auc_score
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
 from ..data._labels import find_targets, labeled_rows
@@ -83,6 +84,38 @@ def score_labeled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
     labels, score = (labeled_rows(y), accuracy_score) if is_classifier(model) else (find_targets(y), r2_score)
     weight = None if sample_weight is None else np.asarray(sample_weight)[labels.rows]
     return float(score(labels.values, model.predict(X)[labels.rows], sample_weight=weight))
+
+
+def labeled_scorer(scoring: str | Callable[..., float]) -> Callable[[Any, Any, Any], float]:
+    """Return a scorer that looks only at rows with a label, for searches with unlabeled rows (−1, None or NaN) among the training rows.
+
+    `MarginalizedClassifier.score` leaves them out by itself; scorers of scikit-learn would count −1 as a class that is never predicted.
+
+    Parameters
+    ----------
+    scoring
+        The name of a scorer of scikit-learn, such as "neg_log_loss", or one as a function of estimator, rows and labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from gpssl import MarginalizedClassifier
+    >>> from gpssl.evaluation import labeled_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> few = np.where(np.arange(150) % 5 == 0, y, -1)
+    >>> search = GridSearchCV(MarginalizedClassifier(), {"power": [0.25, 0.5]}, scoring=labeled_scorer("neg_log_loss"), cv=3)
+    >>> bool(search.fit(X, few).best_score_ > -0.5)
+    True
+    """
+    score = get_scorer(scoring)
+
+    def score_labeled(model: Any, X: Any, y: Any) -> float:
+        labels = labeled_rows(y) if is_classifier(model) else find_targets(y)
+        return float(score(model, _safe_indexing(X, labels.rows), labels.values))
+
+    return score_labeled
 
 
 class Estimate(NamedTuple):
