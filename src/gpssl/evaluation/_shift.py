@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ._held_out import Expectation, HeldOutClasses, HeldOutNumbers, Shift
+from ._held_out import Expectation, HeldOutClasses, HeldOutNumbers, RiskLimit, Shift
 
 Array = NDArray[np.float64]
 
@@ -55,10 +55,13 @@ def _known_certainties(held_out: HeldOutClasses | HeldOutNumbers) -> tuple[Array
     return held_out.certainty[judged], n_independent
 
 
-def without_promise(expectation: Expectation, shift: Shift | None) -> Expectation:
-    """Return the expectation with the shift; where there is one, nothing is kept that depends on a promise."""
+def without_promise(expectation: Expectation, shift: Shift | None, limit: RiskLimit) -> Expectation:
+    """Return the expectation with the shift; where there is one, nothing is kept that depends on a promise.
+
+    A limit that all held-out labels meet has the threshold −inf, as no limit has: what was asked for decides.
+    """
     if shift is None:
         return expectation
-    if expectation.threshold == -np.inf:
+    if limit.max_risk is None:
         return replace(expectation, shift=shift)
     return replace(expectation, shift=shift, threshold=np.inf, coverage=0.0, kept_risk=float("nan"))

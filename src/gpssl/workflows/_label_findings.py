@@ -165,7 +165,7 @@ def find_out(model: Any, subject: Subject, target: Target, limit: RiskLimit, see
     shuffled = ShuffledColumns(labeled.rows, labeled.y, losses, seed=seed) if subject.kind == "table" else None
     held_out = hold_out(model, target, labeled, seed, None if shuffled is None else shuffled.watch)
     fitted = model.fit(labeled.rows, labeled.y)
-    expectation = without_promise(expect(held_out, limit), find_shift(held_out, _certainties(fitted, others, target)))
+    expectation = without_promise(expect(held_out, limit), find_shift(held_out, _certainties(fitted, others, target)), limit)
     subject.notes.extend(_what_is_promised(expectation, limit, target))
     if shuffled is not None and shuffled.note is not None:
         subject.notes.append(shuffled.note)
