@@ -141,17 +141,44 @@ def test_a_table_that_has_changed_is_told_apart(run: tuple[pd.DataFrame, Any]) -
     assert any(f"it has {result.n_predicted + 3} rows without a label, of which the same threshold keeps" in text for text in said)
 
 
-def test_a_shift_is_said_first_and_nothing_is_promised(run: tuple[pd.DataFrame, Any]) -> None:
+def pure(n_rows: int = 300) -> pd.DataFrame:
+    """Only rows that are clearly one or the other have a label, as pure spots of a tissue have."""
+    x = np.random.default_rng(0).uniform(-1, 1, n_rows)
+    frame = pd.DataFrame({"x": x, "kind": np.where(x > 0, "stone", "flower")})
+    frame.loc[np.abs(x) < 0.8, "kind"] = None
+    return frame
+
+
+def test_a_shift_is_said_first_and_nothing_is_promised(tmp_path: Path) -> None:
+    table = written(pure(), tmp_path / "spots.csv")
+    printed = done("label", table, "-t", "kind", "-o", tmp_path / "out.csv", "--max-risk", "0.1", "--draws", "20").splitlines()
+    said = done("report", tmp_path / "out.gpssl", table, "--no-rivals").splitlines()
+    assert said[0].startswith("Nothing can be promised: the labels are not like the other rows.")
+    assert said[0] in printed
+    assert said[1].startswith("To hold 10.0 % errors, with 95 % confidence: 0 predictions are kept")
+    assert said[1] in printed
+    page = (tmp_path / "out.html").read_text()
+    assert page.index("Before you use these predictions") < page.index("Nothing can be promised") < page.index("In short")
+
+
+def test_a_shift_leaves_no_promise_on_the_slider(run: tuple[pd.DataFrame, Any]) -> None:
     frame, result = run
     before = result.model.card_
     sentence = "The labels are pure spots, and the other rows are not: nothing is promised."
     report = make_report(with_notes(result.model, shift=sentence), frame, rivals=False)
     assert report.content.warnings == [sentence]
     assert [promise.is_promise for promise in controls_of(report).promises] == [False]
-    page = report.html()
-    assert page.index("Before you use these predictions") < page.index("In short")
     attach_card(before, result.model)
     assert "Before you use these predictions" not in make_report(result.model, frame, rivals=False).html()
+
+
+def test_predictions_no_better_than_guessing_are_said_to_be_so() -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=80), "kind": np.where(rng.random(80) < 0.85, "stone", "flower")})
+    frame.loc[40:, "kind"] = None
+    report = make_report(gpssl.label(frame, "kind", n_draws=5).model, frame, rivals=False)
+    assert any("guessing" in warning for warning in report.content.warnings)
+    assert report.summary[: len(report.content.warnings)] == list(report.content.warnings)
 
 
 def test_columns_and_suspicions_come_from_the_card(run: tuple[pd.DataFrame, Any]) -> None:

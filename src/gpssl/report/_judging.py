@@ -18,6 +18,7 @@ from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve
 from ..evaluation._held_out import (
+    Expectation,
     HeldOutClasses,
     HeldOutNumbers,
     Labeled,
@@ -36,7 +37,7 @@ from ..workflows._subject import Subject
 from ._content import Belief, Chart, ClassColoring, ClassErrors, Compared, NamedCurve, NumberColoring, ReportContent
 from ._predicting import Predicted, predict_all
 from ._risks import class_risks, number_risks
-from ._run import Run, opening, run_of
+from ._run import Run, opening, run_of, warnings_of
 from ._words import THIS_MODEL, method_in_words
 
 Places = NDArray[np.intp]
@@ -63,13 +64,14 @@ def with_predictions(content: ReportContent, loaded: Any, subject: Subject, plac
         held_out |= _rivals(ssl, subject, labeled, settings, target, without=name)
     full, is_class = held_out[name], target.kind == "class"
     predicted = predict_all(fitted, subject, target, labeled, full)
+    now = expect_classes(full, RiskLimit()) if is_class else expect_numbers(full, RiskLimit())
     compared, in_short = _decided(held_out, name, labeled) if rivals else ([], [])
     risk_coverage, reliability = _charts(held_out, name)
     return replace(
         content,
         title=f"{subject.name}: predicting {target.name}",
-        warnings=[*content.warnings, *([] if run.shift is None else [run.shift])],
-        summary=[*_opening(run, full, predicted), *in_short, *content.summary],
+        warnings=[*content.warnings, *warnings_of(run, now)],
+        summary=[*_opening(run, now, predicted), *in_short, *content.summary],
         colorings=[_labels_coloring(target, places), *content.colorings],
         by_class=_by_class(full, predicted) if is_class else [],
         compared=compared,
@@ -83,10 +85,9 @@ def with_predictions(content: ReportContent, loaded: Any, subject: Subject, plac
     )
 
 
-def _opening(run: Run, held_out: Any, predicted: Predicted) -> list[str]:
+def _opening(run: Run, now: Expectation, predicted: Predicted) -> list[str]:
     """Return what the run promised and decided; what cross-validation says today, where there was no such run."""
     target = predicted.target
-    now = expect_classes(held_out, RiskLimit()) if target.kind == "class" else expect_numbers(held_out, RiskLimit())
     is_open = ~target.is_known
     n_predicted = int(is_open.sum())
     n_kept = int((predicted.certainty[is_open] > (-np.inf if run.threshold is None else run.threshold)).sum())

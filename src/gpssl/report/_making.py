@@ -96,7 +96,8 @@ def make_report(
         if out is not None:
             with replacing(out, force=force) as beside:
                 beside.write_text(render(content), encoding="utf-8")
-    return Report(subject.n_rows, len(content.points.x), list(content.summary), written, subject.notes, content)
+    summary = [*content.warnings, *content.summary]
+    return Report(subject.n_rows, len(content.points.x), summary, written, subject.notes, content)
 
 
 def _check_not_seen(card: ModelCard, target: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..workflows._row_checksums import row_names
 from ..workflows._subject import Subject
 from ._content import Points
 
@@ -23,27 +24,23 @@ def points_of(subject: Subject, places: Places, mean: Array, std: Array, seed: i
     """Return where the rows are drawn: on the tissue, or in a plane of the representation."""
     tissue = subject.coordinates()
     plane, axes = plane_of(mean, std, seed) if tissue is None else (tissue[places], "place on the tissue")
-    names, numbering = _names_of_rows(subject, places)
     return Points(
         x=plane[:, 0],
         y=plane[:, 1],
         axes=axes,
-        rows=names,
-        numbering=numbering,
+        rows=row_names(subject, places),
+        numbering=_numbering(subject),
         equal_aspect=tissue is not None,
         flip_y=tissue is not None,
         sampled_from=subject.n_rows if len(places) < subject.n_rows else None,
     )
 
 
-def _names_of_rows(subject: Subject, places: Places) -> tuple[list[str], str]:
-    """Return what a person calls the rows, and what these names are: lines of the file, or the index of an object in memory."""
-    lines = subject.lines(places)
-    if lines is not None:
-        return [str(line) for line in lines.tolist()], f"Rows have the numbers of their lines in {subject.name}."
-    if subject.index is None:
-        return [str(place + 1) for place in places], ""
-    return [str(name) for name in np.asarray(subject.index, dtype=object)[places]], "Rows have the names that the index gives them."
+def _numbering(subject: Subject) -> str:
+    """Return what the names of the rows are, in a sentence."""
+    if subject.index is not None:
+        return "Rows have the names that the index gives them."
+    return "" if subject.path is None else f"Rows have the numbers of their lines in {subject.name}."
 
 
 def plane_of(mean: Array, std: Array, seed: int) -> tuple[Array, str]:

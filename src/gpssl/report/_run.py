@@ -9,6 +9,7 @@ from typing import Any
 from .._runtime import percent
 from ..data._labels import Target
 from ..evaluation._held_out import Expectation, RiskLimit, what_cannot_be_promised
+from ..workflows._label_findings import worse_than_guessing
 from ..workflows._sentences import expectation_of, expected, limit_of, promised
 from ._content import ColumnBar, Suspicion
 from ._words import NOT_ALIKE
@@ -47,13 +48,14 @@ def run_of(notes: Mapping[str, Any], target: str) -> Run:
     """Return what a card says of the run that predicted this target."""
     if notes.get("target") != target:
         return Run()
+    expectation = expectation_of(notes)
     return Run(
         limit_of(notes),
-        expectation_of(notes),
+        expectation,
         notes.get("table"),
         notes.get("rows"),
         _decided(notes.get("decided")),
-        _shift_in_words(notes.get("shift")),
+        _shift_in_words(expectation, notes.get("shift")),
         [_column_bar(one) for one in _entries(notes, "importance", {"name", "increase"})][:MOST_COLUMNS],
         [_suspicion(one) for one in _entries(notes, "suspicious", {"label", "predicted", "probability"})][:MOST_SUSPICIONS],
     )
@@ -66,13 +68,11 @@ def _decided(stored: Any) -> tuple[int, int] | None:
     return int(stored["n_predicted"]), int(stored["n_abstained"])
 
 
-def _shift_in_words(shift: Any) -> str | None:
-    """Return the sentence that the card has, or one of our own where it only says that there is a shift."""
-    if not shift:
-        return None
-    if isinstance(shift, Mapping):
-        shift = next((shift[name] for name in ("sentence", "words", "text") if name in shift), True)
-    return shift if isinstance(shift, str) else NOT_ALIKE
+def _shift_in_words(expectation: Expectation | None, shift: Any) -> str | None:
+    """Return what `label` said of labels that are not like the other rows, or a sentence of our own where the card has only a mark."""
+    if expectation is not None and expectation.shift is not None:
+        return expected(expectation)
+    return (shift if isinstance(shift, str) else NOT_ALIKE) if shift else None
 
 
 def _entries(notes: Mapping[str, Any], name: str, needed: set[str]) -> list[Mapping[str, Any]]:
@@ -82,13 +82,18 @@ def _entries(notes: Mapping[str, Any], name: str, needed: set[str]) -> list[Mapp
 
 
 def _column_bar(entry: Mapping[str, Any]) -> ColumnBar:
-    return ColumnBar(str(entry["name"]), float(entry["increase"]), str(entry.get("words", "")))
+    share = entry.get("share")
+    return ColumnBar(str(entry["name"]), float(entry["increase"]), "" if share is None else percent(float(share), 0))
 
 
 def _suspicion(entry: Mapping[str, Any]) -> Suspicion:
     line = entry.get("line")
     row = str(int(entry["place"]) + 1) if line is None and "place" in entry else str(line)
-    return Suspicion(row, str(entry["label"]), str(entry["predicted"]), float(entry["probability"]))
+    return Suspicion(row, _cell(entry["label"]), _cell(entry["predicted"]), float(entry["probability"]))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def opening(run: Run, now: Expectation, target: Target, n_predicted: int, n_kept: int, *, is_same: bool) -> list[str]:
@@ -101,11 +106,7 @@ def opening(run: Run, now: Expectation, target: Target, n_predicted: int, n_kept
     if run.expectation is None:
         return [_all_kept(now, n_predicted)]
     made, left = run.decided or (n_predicted, n_predicted - n_kept)
-    if run.limit.max_risk is None:
-        said = [_all_kept(run.expectation, made)]
-    else:
-        reasons = what_cannot_be_promised(run.expectation, run.limit, target)
-        said = [promised(run.expectation, run.limit, made, left), *reasons, expected(run.expectation)]
+    said = _said(run, run.expectation, target, made, left)
     if is_same and (made, made - left) == (n_predicted, n_kept):
         return said
     rows = "row" if n_predicted == 1 else "rows"
@@ -113,8 +114,24 @@ def opening(run: Run, now: Expectation, target: Target, n_predicted: int, n_kept
     return [*said, f"{here} {n_predicted:,} {rows} without a label, of which the same threshold keeps {n_kept:,}."]
 
 
+def _said(run: Run, expectation: Expectation, target: Target, n_predicted: int, n_abstained: int) -> list[str]:
+    """Return what the run promised and decided; what it said of a shift is a warning at the top of the page."""
+    if run.limit.max_risk is None:
+        return [_all_kept(expectation, n_predicted)]
+    said = promised(expectation, run.limit, n_predicted, n_abstained)
+    if run.shift is not None:
+        return [said]
+    return [said, *what_cannot_be_promised(expectation, run.limit, target), expected(expectation)]
+
+
+def warnings_of(run: Run, now: Expectation) -> list[str]:
+    """Return what a reader must know before the predictions are used."""
+    return worse_than_guessing(run.expectation or now) if run.shift is None else [run.shift]
+
+
 def _all_kept(expectation: Expectation, n_predicted: int) -> str:
-    return f"All {n_predicted:,} predictions are kept. {expected(expectation)}"
+    kept = f"All {n_predicted:,} predictions are kept."
+    return kept if expectation.shift is not None else f"{kept} {expected(expectation)}"
 
 
 def confidence_in_words(limit: RiskLimit) -> str:
