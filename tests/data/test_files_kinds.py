@@ -304,10 +304,11 @@ def test_cells_of_text_are_given_back_as_they_stood(tmp_path: Path, ending: str)
     assert days[2] == pd.Timestamp("2024-12-01 10:00")
 
 
-def test_decimal_commas_become_points_and_other_cells_stay(tmp_path: Path) -> None:
+def test_numbers_stay_as_they_were_written(tmp_path: Path) -> None:
     table = table_of(tmp_path, ["1,50", "1.234,5", "NA", "-", "7", "-0,25"])
     cells = next(table.parts()).cells(typed=False)["v"]
-    assert cells.tolist()[:6] == ["1.50", "1234.5", "NA", "-", "7", "-0.25"]
+    assert cells.tolist()[:6] == ["1,50", "1.234,5", "NA", "-", "7", "-0,25"]
+    assert table.style.decimal == ","
 
 
 @pytest.mark.parametrize(

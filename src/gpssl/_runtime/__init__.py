@@ -40,6 +40,11 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
+def is_standard(path: str | os.PathLike[str] | None) -> bool:
+    """Return whether a path is "-", which is standard input or output."""
+    return path is not None and os.fspath(path) == "-"
+
+
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package, from its `__name__` and `__file__`: its names are imported when first used.
 

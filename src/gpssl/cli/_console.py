@@ -15,9 +15,11 @@ from functools import wraps
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 
 import typer
 
+from .._runtime import is_standard
 from ..workflows._choices import ChoiceError
 
 if TYPE_CHECKING:
@@ -49,10 +51,13 @@ OPTIONS = {
 FLAGS = {"force=True": "--force", "target_kind='number'": "--numeric"}
 WORDS = ("confidence", "alike", "keep", "ignore", "sheet", "unlabeled")
 """Parameters whose names are also plain words: they are parameters only where they have a value."""
-PARAMETER = re.compile(rf"\b({'|'.join(OPTIONS)})\b(?:=(\[[^]]*\]|'\w*'|\w+))?")
+PARAMETER = re.compile(rf"\b({'|'.join(OPTIONS)})\b(?:=(\[[^]]*\]|'[^']*'|\w+))?")
 
 IN_LIST = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s]+""")
 """An element of a list in a sentence: a quoted text, or a name."""
+
+UNSEEN, SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp"), ("\n", "\u200c", "\u200d")
+"""Kinds of signs that terminals obey or do not show, and those of them that are printed as they are: they join letters, or end lines."""
 
 Command = Callable[..., None]
 
@@ -90,11 +95,12 @@ def with_options(text: str) -> str:
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()
+        flag = "--table" if name == "sheet" and "database" in text else OPTIONS[name]
         if value is None:
-            return found[0] if name in WORDS else OPTIONS[name]
+            return found[0] if name in WORDS else flag
         if value[0] == "[":
             return " ".join(f"{OPTIONS[name]} {_in_shell(one)}" for one in IN_LIST.findall(value[1:-1]))
-        return f"{OPTIONS[name]} {value.strip(chr(39))}"
+        return f"{flag} {_in_shell(value)}"
 
     for parameter, flag in FLAGS.items():
         text = text.replace(parameter, flag)
@@ -122,36 +128,55 @@ def _sentence(error: Exception) -> str:
 
 
 def _complain(text: str, code: int) -> int:
-    typer.echo(f"Error: {text}", err=True)
+    _print(f"Error: {text}", to_error=True)
     return code
+
+
+def _print(text: str, *, to_error: bool = False) -> None:
+    """Print a line; what a terminal would obey in the names of a person's files and columns is shown with its code."""
+    typer.echo(printable(text), err=to_error)
+
+
+def printable(text: str) -> str:
+    r"""Return a text with codes in the place of signs that are not to be seen, but for ends of lines.
+
+    >>> printable("a" + chr(27) + "[31mb" + chr(0x202E))
+    'a\\x1b[31mb\\u202e'
+    """
+    return "".join(sign.encode("unicode_escape").decode() if category(sign) in UNSEEN and sign not in SHOWN else sign for sign in text)
 
 
 def show_notes(notes: Sequence[str]) -> None:
     """Print what was done that a person should know of."""
     for note in notes:
-        typer.echo(f"Note: {with_options(note)}", err=True)
+        _print(f"Note: {with_options(note)}", to_error=True)
 
 
-def show_result(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print the notes of a result, then the result: as JSON, or as these lines and the files that were written."""
+def show_result(result: Any, lines: Iterable[str], *, as_json: bool, out: Path | None = None) -> None:
+    """Print the notes of a result, then the result: as JSON, or as these lines and the files that were written.
+
+    Where the table itself went to standard output, all this goes to standard error.
+    """
+    to_error = is_standard(out)
     show_notes(result.notes)
     if as_json:
-        show_json(result)
+        show_json(result, to_error=to_error)
         return
-    for line in (*lines, *(f"wrote {path}" for path in result.written)):
-        typer.echo(line)
+    files = [str(path).replace("\n", "\\n") for path in result.written]
+    for line in (*lines, *(f"wrote {path}" for path in files)):
+        _print(line, to_error=to_error)
 
 
 SENTENCES = ("notes", "recommendation")
 """Fields of results that hold sentences of the library."""
 
 
-def show_json(result: Any) -> None:
+def show_json(result: Any, *, to_error: bool = False) -> None:
     """Print a result for scripts: one object, in which numbers that JSON has not, such as infinity, are null.
 
     Fields that are not for reading (`repr=False`), such as a fitted model, are left out.
     """
-    typer.echo(json.dumps(_plain(result), indent=2, ensure_ascii=False, allow_nan=False))
+    _print(json.dumps(_plain(result), indent=2, ensure_ascii=False, allow_nan=False), to_error=to_error)
 
 
 def _plain(value: Any) -> Any:
@@ -195,7 +220,7 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     for place, name in enumerate(columns):
         table.add_column(name, justify="left" if place == 0 else "right", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     # A pipe has no width: lines there are as long as they are.
     # Names of a person's columns are not markup.
     Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False, emoji=False).print(table)

@@ -36,7 +36,9 @@ Sheet = Annotated[
 TargetColumn = Annotated[
     str, typer.Option("--target", "-t", help="Column to predict; cells without a label are empty.", show_default=False)
 ]
-ModelOut = Annotated[Path | None, typer.Option("--model", "-m", help="File for the model.", show_default="as the results, with .gpssl")]
+ModelOut = Annotated[
+    Path | None, typer.Option("--model", "-m", help="File for the model.", show_default="as the results, with .gpssl; none for -o -")
+]
 Labels = Annotated[
     list[Path] | None,
     typer.Option("--labels", help="Labels that a person gave in the page of gpssl annotate: labels.csv. Repeatable.", show_default=False),

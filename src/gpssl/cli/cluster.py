@@ -36,6 +36,7 @@ def cluster(
     max_inducing: _options.MaxInducing = MAX_INDUCING,
     keep: _options.Keep = None,
     ignore: _options.Ignore = None,
+    sheet: _options.Sheet = None,
     seed: _options.Seed = 0,
     only_new: _options.OnlyNew = False,
     force: _options.Force = False,
@@ -62,13 +63,14 @@ def cluster(
             max_inducing=max_inducing,
             keep=keep or (),
             ignore=ignore or (),
+            sheet=sheet,
             random_state=seed,
             out=out,
             model_out=model,
             only_new=only_new,
             force=force,
         )
-    show_result(result, _lines(result), as_json=as_json)
+    show_result(result, _lines(result), as_json=as_json, out=out)
 
 
 def _number_of(text: str) -> int | Literal["auto"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._runtime import percent
@@ -59,14 +60,14 @@ def embed(
             only_new=only_new,
             force=force,
         )
-    show_embedded(result, as_json=as_json)
+    show_embedded(result, as_json=as_json, out=out)
 
 
-def show_embedded(result: Embedded, *, as_json: bool) -> None:
+def show_embedded(result: Embedded, *, as_json: bool, out: Path | None = None) -> None:
     """Print what `gpssl embed` or `gpssl transform` has found."""
     columns = f"{len(result.columns):,} columns, " if result.columns else ""
     size = f"{result.n_rows:,} rows, {columns}{result.n_components} dimensions"
-    show_result(result, [f"{size}; {_told_apart(result.certain_share)}.", *_matters(result)], as_json=as_json)
+    show_result(result, [f"{size}; {_told_apart(result.certain_share)}.", *_matters(result)], as_json=as_json, out=out)
 
 
 def _told_apart(share: float) -> str:

@@ -91,7 +91,7 @@ def label(
             only_new=only_new,
             force=force,
         )
-    show_result(result, _lines(result), as_json=as_json)
+    show_result(result, _lines(result), as_json=as_json, out=out)
 
 
 def _lines(result: LabeledTable) -> Iterator[str]:

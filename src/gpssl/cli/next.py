@@ -75,7 +75,7 @@ def next(  # noqa: A001  (the name of the command)
             out=out,
             force=force,
         )
-    show_result(result, _lines(result), as_json=as_json)
+    show_result(result, _lines(result), as_json=as_json, out=out)
 
 
 def _lines(result: NextRows) -> Iterator[str]:

@@ -31,4 +31,4 @@ def transform(
         from ..workflows._embed import transform as run
 
         result = run(model, table, n_draws=draws, sheet=sheet, out=out, only_new=only_new, force=force)
-    show_embedded(result, as_json=as_json)
+    show_embedded(result, as_json=as_json, out=out)

@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from .._runtime import is_standard
 from ._errors import FileError, listed
-from ._outputs import is_standard
 from ._rows import COMPRESSED
 
 STANDARD_INPUT = Path("standard input")
@@ -72,7 +72,7 @@ def _received() -> Located:
         inside = _unpacked(content, STANDARD_INPUT)
         shutil.rmtree(folder)
         return inside
-    return Located(STANDARD_INPUT, content, ending, [], folder)
+    return Located(STANDARD_INPUT, content.rename(content.with_suffix(ending)), ending, [], folder)
 
 
 def _unpacked(archive: Path, path: Path | None = None) -> Located:

@@ -19,6 +19,7 @@ from pyarrow import compute
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_blas_threads
 from ._calendar import CYCLES, Cycle, Wave
+from ._csv_writing import as_text
 from ._decisions import Wanted, is_ambiguous_date, kind_of, settle_ways
 from ._errors import FileError
 from ._frames import MISSING_WORDS, MOST_CATEGORIES, ColumnFacts, ColumnKind, encode_cell
@@ -37,7 +38,6 @@ from ._readings import (
     plain,
     read_cells,
     values_of,
-    with_points,
 )
 from ._source import SourcePart, Storage, TableSource
 from ._units import DIFFERENT, FRACTIONS
@@ -149,19 +149,16 @@ class Column:
         return names[cells.places]
 
     def written(self, part: SourcePart, *, typed: bool) -> Any:
-        """Return cells as they are given back to the person who had them: text and values as they were, but for two things.
+        """Return cells as they are given back to the person who had them: text and values as they were, but for one thing.
 
         In a file that knows types, what was text and can be read as plain numbers or dates is that; but whole numbers of 64 bits with
-        more digits than double precision has, which nearly always are IDs, stay text, as do numbers with units and times of day. In a
-        file of text, numbers have decimal points, as the new columns beside them have.
+        more digits than double precision has, which nearly always are IDs, stay text, as do numbers with units and times of day.
         """
         is_id = self.has_too_many_digits and max(-self.findings.minimum, self.findings.maximum) <= 2**64
         is_plain = self.reading in (*NUMBERS, *DATES) and not self.findings.tally.n_dressed
         if typed and not self.is_typed and is_plain and not is_id:
             return self.values(part)
         column = plain(part.cells.column(self.name))
-        if not typed and is_plain and self.reading in ("comma", "grouped"):
-            column = with_points(column, self.reading)
         if not typed and pa.types.is_floating(column.type):
             column = compute.if_else(compute.is_nan(column), None, column)
         return pd.arrays.ArrowExtensionArray(column)
@@ -321,11 +318,29 @@ def n_odd_cells(column: Column) -> int:
 
 
 @dataclass(frozen=True)
+class UnusedColumn:
+    """A column of lists, records or bytes: nothing is learned from it, and it is given back."""
+
+    name: str
+
+    @property
+    def origin(self) -> str:
+        """The column of the file."""
+        return self.name
+
+    def written(self, part: SourcePart, *, typed: bool) -> Any:
+        """Return cells as they were; in a file of text as JSON, or as the text that bytes are."""
+        column = part.cells.column(self.name)
+        is_kept = typed and "interval" not in str(column.type)  # which no file but Arrow's has
+        return pd.arrays.ArrowExtensionArray(column if is_kept else as_text(column))
+
+
+@dataclass(frozen=True)
 class TablePart:
     """Consecutive rows of a table; what is made of their cells is made when it is asked for."""
 
     source: SourcePart
-    columns: list[Column]
+    columns: Sequence[Column | UnusedColumn]
     """All columns of the file. [D]"""
     used: list[Column]
     """The columns to learn from. [D used]"""
@@ -353,7 +368,7 @@ class TablePart:
         return pd.DataFrame({name: pd.Series(cells).set_axis(self._index) for name, cells in values.items()})
 
 
-def origins(columns: Iterable[Column]) -> list[str]:
+def origins(columns: Iterable[Column | UnusedColumn]) -> list[str]:
     """Return the columns of the file that the cells of these are in, each once."""
     return list(dict.fromkeys(column.origin for column in columns))
 

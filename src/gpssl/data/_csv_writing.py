@@ -21,9 +21,9 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from .._runtime import written_beside
+from .._runtime import is_standard, written_beside
 from .._runtime.threads import InOrder, n_blas_threads
-from ._outputs import Style, ending_of, is_standard
+from ._outputs import Style, ending_of
 from ._readings import canonical
 
 Write = Callable[[pd.DataFrame], None]

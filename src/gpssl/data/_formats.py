@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from pyarrow import types
 from pyarrow.parquet import ParquetFile
 
+from .._runtime import is_standard
 from ._archives import Located, located
 from ._delimited import DelimitedFile
 from ._errors import FileError, as_sentence
-from ._json_lines import JsonLinesFile
-from ._outputs import Style, is_standard
+from ._outputs import Style
 from ._readings import canonical, storage_of
 from ._source import NOWHERE, Array, SourcePart, Storage, TableSource, Where, file_identity, unique_names
 
@@ -71,6 +71,8 @@ def _reader(file: Located, where: Where) -> TableSource:
     if ending in PARQUET + ARROW:
         return TypedFile(path, content, is_parquet=ending in PARQUET)
     if ending in JSON:
+        from ._json_lines import JsonLinesFile
+
         return JsonLinesFile(path, content)
     if ending in TEXT or ending == "":
         return DelimitedFile(path, content, where.names)

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from .._runtime import written_beside
+from .._runtime import is_standard, written_beside
 from ._errors import FileError
 
-STANDARD = "-"
-"""The name of standard input and standard output."""
 PACKED = ".gz"
 TEXT_ENDINGS = (".csv", ".tsv")
 ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".arrow", ".feather", ".jsonl", ".ndjson")
@@ -31,11 +29,6 @@ class Style:
     encoding: str = "utf-8"
     nested: frozenset[str] = frozenset()
     """Columns whose cells are JSON: a file of JSON lines has lists and objects there, others their text."""
-
-
-def is_standard(path: str | PathLike[str] | None) -> bool:
-    """Return whether a path is that of standard input or output."""
-    return path is not None and os.fspath(path) == STANDARD
 
 
 def ending_of(path: str | PathLike[str]) -> tuple[str, bool]:

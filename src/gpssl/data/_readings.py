@@ -292,12 +292,6 @@ def are_plain_numbers(cells: pa.Array, reading: Reading) -> NDArray[np.bool_]:
     return mask_of(_with_points(cells, reading)[0])
 
 
-def with_points(column: Any, reading: Reading) -> pa.Array:
-    """Return text with the same digits, where cells that the reading fits have decimal points; all others as they were."""
-    fits, pointed = _with_points(compute.utf8_trim_whitespace(column), reading)
-    return compute.if_else(fits, pointed, column)
-
-
 def _with_points(cells: pa.Array, reading: Reading) -> tuple[pa.Array, pa.Array]:
     """Return which cells the reading of numbers fits, and their text with decimal points."""
     fits = compute.match_substring_regex(cells, "|".join(_SHAPES[name] for name in _FITTING[reading]))

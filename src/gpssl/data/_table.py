@@ -23,6 +23,7 @@ from ._columns import (
     Column,
     MissingLabels,
     TablePart,
+    UnusedColumn,
     check_kinds,
     header_of_columns,
     keep_codes,
@@ -38,6 +39,7 @@ from ._errors import FileError, beginning, listed, no_such_column
 from ._formats import open_source
 from ._frames import MISSING_WORDS, ColumnFacts, ColumnKind
 from ._labels import TargetKind
+from ._outputs import Style
 from ._reading_notes import notes_on_reading
 from ._source import TableSource, Where
 from ._table_files import EncodedRows
@@ -253,6 +255,13 @@ class FileTable:
         are_many = n_distinct > MOST_CLASSES and n_distinct > CLASS_SHARE * n_values
         return "number" if are_many or not column.findings.is_whole else "class"
 
+    @property
+    def style(self) -> Style:
+        """How a file of text is written that shall look as this one: with decimal commas if most numbers with a fraction have them."""
+        fractions = [column.reading for column in self._columns.values() if column.kind == "number" and not column.findings.is_whole]
+        commas = [column.reading for column in self._columns.values() if column.reading == "comma"]
+        return replace(self._source.style, decimal="," if commas and len(commas) >= fractions.count("point") else ".")
+
     # Rows
 
     def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -270,9 +279,11 @@ class FileTable:
 
     def parts(self) -> Iterator[TablePart]:
         """Iterate over all rows: the columns to learn from, and all columns as the person had them."""
-        return self._parts(self._columns_named(self.names), self._columns_named(self.used))
+        unused = {name: UnusedColumn(name) for name in self._source.names if name not in self._source.storage}
+        usable = dict(zip(self.names, self._columns_named(self.names), strict=True))
+        return self._parts([unused.get(name) or usable[name] for name in self._source.names], self._columns_named(self.used))
 
-    def _parts(self, columns: list[Column], used: list[Column]) -> Iterator[TablePart]:
+    def _parts(self, columns: Sequence[Column | UnusedColumn], used: list[Column]) -> Iterator[TablePart]:
         first = 0
         for part in self._source.parts(origins(columns)):
             yield TablePart(part, columns, used, first)

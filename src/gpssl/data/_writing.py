@@ -14,9 +14,10 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
+from .._runtime import is_standard
 from ._csv_writing import Write, arrow_table, as_json, csv_writer, text_file
 from ._errors import FileError
-from ._outputs import Style, check_table_name, ending_of, is_standard, replacing
+from ._outputs import Style, check_table_name, ending_of, replacing
 
 
 def write_table(

@@ -68,6 +68,7 @@ def annotate(
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
     unlabeled: Sequence[str] = (),
+    sheet: str | None = None,
     random_state: int = 0,
     out: str | PathLike[str] | None = None,
     force: bool = False,
@@ -85,7 +86,7 @@ def annotate(
         How many rows, and a model to choose them by, as for `next_rows`.
     labels
         Labels of earlier pages, as for `label`: their rows are not shown again.
-    target_kind, group, keep, ignore, unlabeled, random_state
+    target_kind, group, keep, ignore, unlabeled, sheet, random_state
         As for `label`.
     out
         The HTML file to write; without it nothing is written, and `Annotation.html` has the page.
@@ -104,7 +105,8 @@ def annotate(
     """
     path = as_path(out)
     written = check_outputs([table, model, *_listed(labels)], [path], force=force, endings=(".html", ".htm"))
-    roles: dict[str, Any] = {"target_kind": target_kind, "group": group, "keep": keep, "ignore": ignore, "unlabeled": unlabeled}
+    columns: dict[str, Any] = {"keep": keep, "ignore": ignore, "unlabeled": unlabeled}
+    roles: dict[str, Any] = {"target_kind": target_kind, "group": group, **columns, "sheet": sheet}
     found = next_rows(table, target, n, model=model, labels=labels, random_state=random_state, **roles)
     content = _content(found, _Call(table, target, n, _listed(labels), roles))
     if path is not None:
@@ -167,10 +169,10 @@ class _Call:
 
     def _command(self, name: str, *last: str) -> str:
         kind = {"class": ["--classes"], "number": ["--numeric"], None: []}[self.roles["target_kind"]]
-        group = [] if self.roles["group"] is None else ["--group", self.roles["group"]]
+        single = [word for role in ("sheet", "group") if self.roles[role] is not None for word in (f"--{role}", self.roles[role])]
         columns = [word for role in ("keep", "ignore", "unlabeled") for name in self.roles[role] for word in (f"--{role}", name)]
         files = [word for file in (*self.labels, self.file) for word in ("--labels", str(file))]
-        return shlex.join(["gpssl", name, str(self.table), "--target", self.target, *kind, *group, *columns, *files, *last])
+        return shlex.join(["gpssl", name, str(self.table), "--target", self.target, *kind, *single, *columns, *files, *last])
 
     def _arguments(self) -> str:
         roles = "".join(f", {name}={value!r}" for name, value in self.roles.items() if value)

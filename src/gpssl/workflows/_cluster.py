@@ -67,6 +67,7 @@ def cluster(
     max_inducing: int = MAX_INDUCING,
     keep: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    sheet: str | None = None,
     random_state: int = 0,
     out: str | PathLike[str] | None = None,
     model_out: str | PathLike[str] | None = None,
@@ -87,7 +88,7 @@ def cluster(
         Dimensions of the representation; by default 10, or fewer where the rows have not so many.
     n_draws
         How many draws are clustered.
-    alike, temperature, max_inducing, keep, ignore, random_state, model_out, only_new, force
+    alike, temperature, max_inducing, keep, ignore, sheet, random_state, model_out, only_new, force
         As for `embed`.
     out
         File for the rows with the new columns gpssl_cluster (from 1, the largest cluster), gpssl_cluster_probability, and gpssl_cluster_1,
@@ -105,7 +106,7 @@ def cluster(
     settings = Settings(1, Alike(alike), temperature, n_draws, max_inducing, random_state)
     out, model_file = as_path(out), model_path(as_path(out), model_out)
     written = check_outputs([table], [out, model_file], force=force)
-    subject = open_subject(table, Roles(keep=keep, ignore=ignore), results=RESULTS)
+    subject = open_subject(table, Roles(keep=keep, ignore=ignore, sheet=sheet), results=RESULTS)
     if not isinstance(n_clusters, str) and n_clusters > subject.n_rows:
         raise ChoiceError("n_clusters", f"{subject.n_rows:,} rows cannot form {n_clusters:,} clusters.")
     with subject.noting():

@@ -154,7 +154,7 @@ def next_rows(
         stop = _advice(subject, fitted, known, wanted_risk, confidence, random_state)
     rows = _suggested(subject, found.rows, known.kind)
     if path is not None:
-        write_table(path, _cells(subject, rows, target, typed=is_typed(path)), force=force)
+        write_table(path, _cells(subject, rows, target, typed=is_typed(path)), force=force, style=subject.style)
     return NextRows(
         target=target,
         kind=known.kind,

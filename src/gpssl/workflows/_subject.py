@@ -18,12 +18,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
+from .._runtime import is_standard
 from .._runtime.progress import Progress
 from ..core._checked_rows import rows_in_memory
 from ..data._frames import ColumnFacts
 from ..data._label_cells import TidyLabels, tidy_labels
 from ..data._labels import Target, TargetKind
-from ..data._outputs import beside, check_table_name, check_writable, is_standard, is_typed, replacing
+from ..data._outputs import Style, beside, check_table_name, check_writable, is_typed, replacing
 from ..data._writing import write_table
 from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
@@ -107,6 +108,8 @@ class Subject(ABC):
     kind: Kind
     dropped: Mapping[str, str]
     """Columns that the model does not look at, and why."""
+    style = Style()
+    """How results are written into a file of text."""
     given: GivenLabels | None = None
     """Labels from other files, which `target` has too, and so have the cells of results."""
 
@@ -196,7 +199,7 @@ class Subject(ABC):
 
         `finish` is called when all rows are written, and before the file is put in its place: where it fails, there is no file.
         """
-        write_table(out, self._frames(new_columns, only_new, is_typed(out), finish), force=force)
+        write_table(out, self._frames(new_columns, only_new, is_typed(out), finish), force=force, style=self.style)
 
     def _frames(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool, finish: Step) -> Iterator[Any]:
         for part, where in self.numbered_parts("writing"):

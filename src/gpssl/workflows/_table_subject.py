@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._runtime import MOST_TEXTS, RESIDUAL_TOLERANCE, TEXT_TOLERANCE
+from .._runtime import MOST_TEXTS, RESIDUAL_TOLERANCE, TEXT_TOLERANCE, is_standard
 from ..data._errors import FileError, listed
 from ..data._frames import ColumnFacts
 from ..data._labels import Target
-from ..data._outputs import is_standard
 from ..data._table import FileTable, open_table
 from ..data._writing import write_table
 from ..downstream._pool import RepresentationPool
@@ -60,7 +59,7 @@ class TableSubject(Subject):
         self.notes = [*self.table.notes, *_left_out(self.table.dropped, [*asked, *earlier])]
         if earlier:
             self.notes.append(f"Columns of an earlier run are not learned from, and replaced in the results: {listed(earlier)}.")
-        self.facts, self.dropped = self.table.facts, self.table.dropped
+        self.facts, self.dropped, self.style = self.table.facts, self.table.dropped, self.table.style
         self._frame = self.table.frame() if self.table.fits_in_memory else None
 
     def _arrow_file(self, table: Any) -> Path:
