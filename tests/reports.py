@@ -9,6 +9,9 @@ import numpy as np
 from gpssl.report import (
     Chart,
     ClassColoring,
+    ClassErrors,
+    ColumnBar,
+    Compared,
     Fact,
     HoverColumn,
     NamedCurve,
@@ -18,6 +21,7 @@ from gpssl.report import (
     ReportContent,
     RiskTable,
     SpectrumChart,
+    Suspicion,
     Thresholds,
 )
 
@@ -54,6 +58,7 @@ def predicted(n_rows: int = N_ROWS) -> ReportContent:
     return replace(
         embedding(n_rows),
         subtitle="flowers.csv, 60 rows",
+        warnings=["The labels are not like the other rows."],
         summary=["Ten rows had a label."],
         predictions=Predictions(
             target="species",
@@ -65,6 +70,10 @@ def predicted(n_rows: int = N_ROWS) -> ReportContent:
         controls=RiskTable(targets=TARGETS, promises=[average, sure], start=1),
         risk_coverage=Chart(curves, "share of rows kept", "error rate among them"),
         reliability=Chart([NamedCurve("GPSSL-full", coverage, coverage**2, np.arange(1, 11))], "probability", "share that is right"),
+        by_class=[ClassErrors("setosa", 6, 1, 0.01, 0.6, 25), ClassErrors("virginica", 4, 0, 0.0, 0.5, 25)],
+        compared=[Compared("a forest", "better", "This model is better than a forest."), Compared("a tree", "undecided", "Nobody knows.")],
+        importance=[ColumnBar("petal", 0.4, "80 %"), ColumnBar("noise", -0.1)],
+        suspicious=[Suspicion("4", "setosa", "virginica", 0.97)],
         uncertain=7,
         spectrum=SpectrumChart(0.5 ** np.arange(12)),
         facts=[Fact("Temperature", "0.01", "Draws agree.")],
@@ -81,7 +90,12 @@ def hostile() -> ReportContent:
         content,
         title=f"Report {SCRIPT}",
         subtitle=IMAGE,
+        warnings=[SCRIPT],
         summary=[CLOSING + SCRIPT],
+        by_class=[ClassErrors(SCRIPT, 6, 1, 0.01, 0.6, 25)],
+        compared=[Compared(SCRIPT, IMAGE, SCRIPT)],
+        importance=[ColumnBar(SCRIPT, 0.4, IMAGE)],
+        suspicious=[Suspicion(IMAGE, SCRIPT, CLOSING, 0.97)],
         points=replace(content.points, axes=IMAGE, rows=[f"{IMAGE}{row}" for row in range(N_ROWS)]),
         hover=[HoverColumn(SCRIPT, cells), HoverColumn("formula", ["0"] * 10 + formulas + ["0"] * 43)],
         colorings=[ClassColoring(IMAGE, np.zeros(N_ROWS, dtype=int), [SCRIPT], SCRIPT)],
@@ -90,6 +104,17 @@ def hostile() -> ReportContent:
         glossary=[(SCRIPT, IMAGE)],
         risk_coverage=Chart([NamedCurve(SCRIPT, TARGETS, TARGETS)], IMAGE, SCRIPT, explanation=SCRIPT),
     )
+
+
+def sampled() -> ReportContent:
+    """A page that shows sixty rows of a table of a thousand, of which all are counted; the last target is no limit."""
+    content = predicted()
+    targets = np.array([0.05, np.inf])
+    sure = Thresholds("with 95 % confidence", np.array([51 / N_ROWS, -np.inf]), np.array([0.2, 1.0]), np.array([0.01, 0.1]), "A promise.")
+    average = Thresholds("on average", np.array([31 / N_ROWS, -np.inf]), np.array([0.6, 1.0]), np.array([0.04, 0.1]), is_promise=False)
+    counted = [replace(one, n_kept=np.array([n, 990])) for one, n in ((sure, 123), (average, 456))]
+    controls = RiskTable(targets=targets, promises=counted, n_decided=990)
+    return replace(content, points=replace(content.points, sampled_from=1000), controls=controls)
 
 
 def many(n_rows: int) -> ReportContent:

@@ -13,7 +13,7 @@ import pytest
 
 from browser import open_browser
 from gpssl.report import Chart, NamedCurve, Points, Predictions, ReportContent, RiskTable, Thresholds, render
-from reports import CLOSING, IMAGE, N_LABELED, N_ROWS, SCRIPT, embedding, hostile, many, predicted
+from reports import CLOSING, IMAGE, N_LABELED, N_ROWS, SCRIPT, embedding, hostile, many, predicted, sampled
 
 AFTER_DRAWING = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
 COLOR_AT = "return [...document.getElementById('scatter').getContext('2d').getImageData(...arguments, 1, 1).data].slice(0, 3)"
@@ -184,6 +184,58 @@ def test_the_stricter_promise_may_keep_nothing(page: Page) -> None:
     assert "Kept 0 of 50" in page.wait().find("#counts").text
     assert "no certainty is enough" in page.find("#counts").text
     assert page.is_gray(55)
+
+
+def test_counts_are_those_of_the_whole_table_and_estimates_are_no_promises(page: Page) -> None:
+    counts = page.open(sampled()).find("#counts").text
+    assert "Kept 123 of 990 rows without a label (12 %)" in counts
+    assert "867 left to a person. In cross-validation the error rate of the kept was 1" in counts
+    assert "no promise" not in counts
+    page.all("#promises input")[1].click()
+    assert "Kept 456 of 990" in page.wait().find("#counts").text
+    assert "This is an estimate, and no promise." in page.find("#counts").text
+    assert page.find("#download-abstained").text == "Download the 20 rows shown here that are left to a person as CSV"
+
+
+def test_without_a_limit_everything_is_kept_and_nothing_is_promised(page: Page) -> None:
+    counts = page.open(sampled()).slide(1)
+    assert "Kept 990 of 990" in counts
+    assert "All are kept, and nothing is promised." in counts
+    assert page.find("#risk-value").text == "no limit"
+    assert page.find("#risk").get_attribute("aria-valuetext") == "no limit"
+    assert page.all("#risk-coverage .target") == []
+    assert page.find("#risk-coverage .now").get_attribute("cx") != "NaN"
+
+
+CONTRASTS = """
+const luminance = (color) => {
+  const linear = (c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  const [r, g, b] = color.match(/[0-9.]+/g).map((c) => linear(c / 255));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const behind = (node) => {
+  for (let at = node; at; at = at.parentElement) {
+    const color = getComputedStyle(at).backgroundColor;
+    if (!color.endsWith(", 0)")) return color;
+  }
+  return "rgb(255, 255, 255)";
+};
+const ratio = (node) => {
+  const [one, other] = [luminance(getComputedStyle(node).color), luminance(behind(node))];
+  return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+};
+const texts = [...document.querySelectorAll("main *")].filter((node) => node.offsetParent && !node.disabled && !node.closest(":disabled") &&
+  [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim()));
+return texts.map((node) => [node.className + " " + node.textContent.slice(0, 40), ratio(node)]).filter(([, value]) => value < 4.5);
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out_from_what_is_behind_them(page: Page, scheme: str) -> None:
+    """WCAG's level AA: a contrast of at least 4.5."""
+    page.emulate("setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    assert page.open(predicted()).run(CONTRASTS) == []
+    page.emulate("setEmulatedMedia", features=[])
 
 
 def test_the_slider_moves_the_marks_in_the_charts(page: Page) -> None:

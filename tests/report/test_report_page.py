@@ -68,9 +68,14 @@ def test_same_content_same_page() -> None:
 
 def test_all_parts_are_there() -> None:
     assert headings(predicted()) == [
+        "Before you use these predictions",
         "In short",
         "The rows, side by side",
         "How far to trust the predictions",
+        "Errors of each class",
+        "Would another method do better?",
+        "Which columns matter",
+        "Labels that may be wrong",
         "The most uncertain rows",
         "How it was learned",
         "What these words mean",
@@ -177,6 +182,10 @@ def test_samples_are_said_to_be_samples() -> None:
         (lambda: replace(embedding(), points=Points(x=np.ones(3), y=np.ones(3), axes="")), "column 'petal': 60 entries where 3"),
         (lambda: replace(predicted(), predictions=None), "pass predictions, or no controls"),
         (lambda: RiskTable(targets=TARGETS, promises=[]), "The risk table is empty"),
+        (
+            lambda: RiskTable(targets=TARGETS, promises=[Thresholds("", TARGETS, TARGETS, TARGETS)], n_decided=5),
+            "pass all of them, or none",
+        ),
         (lambda: RiskTable(targets=TARGETS[::-1], promises=[Thresholds("", TARGETS, TARGETS, TARGETS)]), "must increase"),
         (lambda: RiskTable(targets=TARGETS, promises=[Thresholds("", TARGETS, TARGETS, TARGETS)], start=3), "start is 3"),
         (lambda: RiskTable(targets=TARGETS, promises=[Thresholds("p", TARGETS[:2], TARGETS, TARGETS)]), "threshold of 'p'"),

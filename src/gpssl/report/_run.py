@@ -14,7 +14,7 @@ from ..workflows._sentences import expectation_of, expected, limit_of, promised
 from ._content import ColumnBar, Suspicion
 from ._words import NOT_ALIKE
 
-MOST_COLUMNS = 20
+MOST_COLUMNS = 12
 """Columns that have a bar."""
 MOST_SUSPICIONS = 50
 

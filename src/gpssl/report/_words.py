@@ -43,8 +43,8 @@ COMPARED = (
     "settings chosen by the labels beforehand, which favors them a little. gpssl compare decides with more splits."
 )
 IMPORTANCE = (
-    "How much worse held-out predictions become when the values of a column are shuffled between rows. Columns that tell the same share "
-    "their importance: each alone may seem to matter little."
+    "How much worse held-out predictions become when the values of a column are shuffled between rows, the share of each column in the "
+    "whole, and bars in proportion to the longest. Columns that tell the same share their importance: each may seem to matter little."
 )
 SUSPICIOUS = (
     "These labels contradict what the other labels say about rows like theirs, with high certainty. Look at them again: each is either a "
