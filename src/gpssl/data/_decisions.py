@@ -12,7 +12,7 @@ from ._frames import ColumnKind
 from ._profile import Evidence, Findings, Shapes, first_evidence, profile
 from ._readings import DATE_SHAPES, DATES, NUMBER_SHAPES, NUMBERS, SHAPE, Reading, Way, fitting_shapes
 from ._source import TableSource
-from ._units import unit_of
+from ._units import is_money, unit_of
 
 ENOUGH = 0.99
 """The share of the known cells that must be numbers or dates to read a column so; the other cells then count as missing."""
@@ -136,7 +136,14 @@ class _Decision:
     def _number(self) -> Way:
         reading = _number_reading(self._shapes, self._habits.separator, self._habits.has_commas)
         unit = self._wanted.unit
-        return Way(reading, self._tally.unit(int(self._shapes[NUMBER_SHAPES].sum())) if unit is None or unit in DATES else unit)
+        if unit is None or unit in DATES:
+            unit = self._tally.unit(int(self._shapes[NUMBER_SHAPES].sum()))
+        if is_money(unit) or self._tally.n_accounting:  # money, which nobody counts in thousandths
+            if self._n("point or thousands") and not self._n("point", "grouped", "comma or thousands"):
+                reading = "comma"
+            elif self._n("comma or thousands") and not self._n("comma", "point or thousands"):
+                reading = "grouped"
+        return Way(reading, unit)
 
     def _n_numbers(self, way: Way) -> int:
         return int(self._shapes[fitting_shapes(way.reading)].sum()) - self._tally.n_without(way.unit)
@@ -152,7 +159,9 @@ class _Decision:
         if n_fitting >= ENOUGH * self._n_known:
             return True
         words = self._tally.words
-        return are_many and words is not None and any(n_fitting >= share * self._n_known and len(words) <= n for share, n in WITH_FEW_WORDS)
+        if not are_many or words is None or sum(words.values()) < self._n_known - n_fitting:
+            return False
+        return any(n_fitting >= share * self._n_known and len(words) <= most for share, most in WITH_FEW_WORDS)
 
     def _date(self) -> Way | None:
         n_dates = self._n(*DATE_SHAPES)

@@ -30,14 +30,12 @@ from ._readings import (
     finite_or_nan,
     looks_of,
     plain,
-    plain_in_unit,
     plain_sizes,
     read_cells,
     spread_values,
     typed_values,
 )
 from ._source import SourcePart, TableSource
-from ._units import FRACTIONS
 
 Array = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
@@ -177,15 +175,14 @@ def _of_easy_column(column: Any, way: Way) -> Profiled | None:
     if way.reading == "typed":
         values = typed_values(column)
         return Profiled(_of_values(values, _no_shapes(), len(column), int(np.isnan(values).sum())), None)
-    numbers = fast_numbers(plain(column)) if way.reading == "point" else None
+    numbers = fast_numbers(plain(column)) if way.is_plain else None
     if numbers is None:
         return None
     values, shapes = as_floats(numbers), _no_shapes()
     shapes[SHAPE["unsplit number"]] = np.isfinite(values).sum()
     shapes[SHAPE["infinite"]] = len(column) - numbers.null_count - shapes[SHAPE["unsplit number"]]
-    found = _of_values(plain_in_unit(values, way.unit), shapes, len(column), numbers.null_count)
-    found = replace(found, tally=_tally_of_plain(found if way.unit != FRACTIONS else _of_values(values, shapes, len(column), 0)))
-    return Profiled(found, finite_or_nan(plain_in_unit(values, way.unit)))
+    found = _of_values(values, shapes, len(column), numbers.null_count)
+    return Profiled(replace(found, tally=_tally_of_plain(found)), finite_or_nan(values))
 
 
 def _tally_of_plain(found: Findings) -> Tally:
@@ -213,6 +210,7 @@ def _tally(cells: Cells, looks: Looks) -> Tally:
         n_bounds=int(here[dressed.bounds].sum()),
         n_rough=int(here[dressed.rough].sum()),
         n_spelled=int(here[dressed.spelled].sum()),
+        n_accounting=int(here[dressed.accounting].sum()),
         largest_plain=float(np.abs(sizes).max(initial=0.0)),
     )
 

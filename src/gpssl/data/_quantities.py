@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
 
-from ._units import MANY, MONEY, common_unit, factor
+from ._units import MANY, MONEY, common_unit, factor, power_of_ten
 
 Array = NDArray[np.float64]
 
@@ -64,11 +65,13 @@ class Dressed(NamedTuple):
     """Whether the number is about that, as in "~5". [n]"""
     spelled: NDArray[np.bool_]
     """Whether its digits are written in another way: 1 234, 1'234, (5) for −5, or 3.5k. [n]"""
+    accounting: NDArray[np.bool_]
+    """Whether it is negative by parentheses. [n]"""
 
     def only(self, places: NDArray[np.intp]) -> Dressed:
         """Return these of the cells."""
-        _, units, many, bounds, rough, spelled = self
-        return Dressed(self.cores.take(pa.array(places)), units[places], many[places], bounds[places], rough[places], spelled[places])
+        cores, units, many, *flags = self
+        return Dressed(cores.take(pa.array(places)), units[places], many[places], *(flag[places] for flag in flags))
 
 
 def undress(cells: pa.Array) -> Dressed:
@@ -104,9 +107,10 @@ def undress(cells: pa.Array) -> Dressed:
     many[places[fits]] = np.array([times for _, times in both])[of_cells]
     bounds, rough = np.zeros(len(cells), dtype=bool), np.zeros(len(cells), dtype=bool)
     rough[places], bounds[places] = is_rough, mask_of(compute.not_equal(bound, "")) & fits & ~is_rough
-    spelled = many != 1
+    spelled, accounting = many != 1, np.zeros(len(cells), dtype=bool)
+    accounting[places] = fits & mask_of(is_open)
     spelled[places] |= fits & mask_of(compute.or_(is_open, compute.not_equal(digits, part["number"])))
-    return Dressed(pa.array(cores, pa.string()), units, many, bounds, rough, spelled)
+    return Dressed(pa.array(cores, pa.string()), units, many, bounds, rough, spelled, accounting)
 
 
 def mask_of(values: Any) -> NDArray[np.bool_]:
@@ -137,14 +141,27 @@ def _durations(texts: pa.Array) -> Array:
     return seconds
 
 
-def in_unit(values: Array, units: NDArray[Any], many: Array, unit: str) -> Array:
-    """Return values in the unit of the column; NaN for those whose unit is none of its dimension."""
-    out = values * many
-    for written in set(units.tolist()):
-        ratio, here = factor(written.strip(), unit), units == written
-        # A single rounding: 37 µg are 37 / 1000 mg, not 37 times a number near 0.001.
-        out[here] = np.nan if ratio is None else out[here] * float(ratio.numerator) / float(ratio.denominator)
-    return out
+def read_in_unit(numbers: pa.Array, units: NDArray[Any], many: Array, unit: str) -> Array:
+    """Return numbers, from their text with decimal points, in the unit of the column; NaN for those whose unit is none of its dimension.
+
+    Where one unit is a power of ten of another, the exponent is written behind the number before it is read, so that 0.037 g are 37 mg
+    and not a number near it, and each number is the same however it was written.
+    """
+    pairs = list(zip(units.tolist(), many.tolist(), strict=True))
+    ratios = {pair: _ratio(*pair, unit) for pair in set(pairs)}
+    is_exact = mask_of(compute.match_substring_regex(numbers, r"^[^eE]*$")).tolist()
+    powers = {pair: None if ratio is None else power_of_ten(ratio) for pair, ratio in ratios.items()}
+    shifts = [f"e{powers[pair]}" if exact and powers[pair] else "" for pair, exact in zip(pairs, is_exact, strict=True)]
+    times = {pair: np.nan if ratio is None else float(ratio) for pair, ratio in ratios.items()}
+    factors = [1.0 if shift or powers[pair] == 0 else times[pair] for pair, shift in zip(pairs, shifts, strict=True)]
+    texts = compute.binary_join_element_wise(numbers, pa.array(shifts, pa.string()), "")
+    return texts.cast(pa.float64()).to_numpy(zero_copy_only=False) * np.array(factors, dtype=np.float64)
+
+
+def _ratio(written: str, many: float, unit: str) -> Fraction | None:
+    """Return how many of the column's unit so many of the written ones are; None where they are of another dimension."""
+    ratio = factor(written.strip(), unit)
+    return None if ratio is None else ratio * int(many)
 
 
 @dataclass(frozen=True)
@@ -162,6 +179,7 @@ class Tally:
     n_bounds: int = 0
     n_rough: int = 0
     n_spelled: int = 0
+    n_accounting: int = 0
     largest_plain: float = 0.0
     """The largest size of a number without anything around it."""
 
@@ -176,6 +194,7 @@ class Tally:
             self.n_bounds + other.n_bounds,
             self.n_rough + other.n_rough,
             self.n_spelled + other.n_spelled,
+            self.n_accounting + other.n_accounting,
             max(self.largest_plain, other.largest_plain),
         )
 

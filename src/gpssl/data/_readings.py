@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute, types
 
-from ._calendar import CYCLES, MONTHS, WEEKDAYS, date_formats, read_dates, read_long_times, read_times, read_words
+from ._calendar import MONTHS, WEEKDAYS, date_formats, read_dates, read_long_times, read_times, read_words
 from ._frames import MISSING_WORDS
-from ._quantities import Dressed, in_unit, mask_of, undress
+from ._quantities import Dressed, mask_of, read_in_unit, undress
 from ._source import Storage
 from ._units import FRACTIONS
 
@@ -74,9 +74,9 @@ class Way(NamedTuple):
     """What numbers are given in."""
 
     @property
-    def is_cyclic(self) -> bool:
-        """Whether the values come again, so that the last is near the first."""
-        return self.reading in CYCLES
+    def is_plain(self) -> bool:
+        """Whether numbers with decimal points and nothing around them are taken as they stand."""
+        return self.reading == "point" and self.unit != FRACTIONS
 
 
 class Looks(NamedTuple):
@@ -165,16 +165,11 @@ def values_of(column: Any, way: Way) -> Array:
     if way.reading == "typed":
         return typed_values(column)
     column = plain(column)
-    numbers = fast_numbers(column) if way.reading == "point" else None
+    numbers = fast_numbers(column) if way.is_plain else None
     if numbers is not None:
-        return plain_in_unit(finite_or_nan(as_floats(numbers)), way.unit)
+        return finite_or_nan(as_floats(numbers))
     cells = cells_of(column)
     return spread_values(read_cells(cells.distinct, way), cells)
-
-
-def plain_in_unit(values: Array, unit: str) -> Array:
-    """Return numbers that have no unit in that of their column: fractions as percentages, all others as they are."""
-    return 100 * values if unit == FRACTIONS else values
 
 
 def spread_values(values: Array, cells: Cells) -> Array:
@@ -208,13 +203,17 @@ def read_cells(cells: pa.Array, way: Way) -> Array:
 
 def _read_numbers(cells: pa.Array, way: Way) -> Array:
     fits, pointed = _with_points(cells, way.reading)
-    values = plain_in_unit(as_floats(compute.if_else(fits, pointed, NO_TEXT).cast(pa.float64())), way.unit)
+    numbers = compute.if_else(fits, pointed, NO_TEXT)
+    if way.unit == FRACTIONS:
+        n_cells = len(cells)
+        values = read_in_unit(numbers, np.full(n_cells, "", dtype=object), np.ones(n_cells), way.unit)
+    else:
+        values = as_floats(numbers.cast(pa.float64()))
     left = np.flatnonzero(np.isnan(values) & ~mask_of(compute.is_null(cells)))
     if len(left):
         dressed = undress(cells.take(pa.array(left)))
         fits, pointed = _with_points(dressed.cores, way.reading)
-        cores = as_floats(compute.if_else(fits, pointed, NO_TEXT).cast(pa.float64()))
-        values[left] = in_unit(cores, dressed.units, dressed.many, way.unit)
+        values[left] = read_in_unit(compute.if_else(fits, pointed, NO_TEXT), dressed.units, dressed.many, way.unit)
     return values
 
 

@@ -17,6 +17,8 @@ FEWEST = {"beside the number": 0.5, "after a space": 0.1}
 """The share of the numbers that must have a unit nobody knows, to be a unit: "12a" is a house, "12 boxes" are twelve."""
 MOST_DIFFERENT = 3
 """The most units that may differ where nobody knows one of them."""
+COVERED = 0.9
+"""The share of the cells with a unit that such units must have."""
 
 
 class Unit(NamedTuple):
@@ -107,9 +109,23 @@ def unit_of(written: str) -> Unit:
     return Unit(text, f"unknown {text}", Fraction(1))
 
 
+def is_money(unit: str) -> bool:
+    """Return whether a unit is a currency."""
+    return unit_of(unit).dimension.startswith("money ")
+
+
 def is_known(written: str) -> bool:
     """Return whether a unit measures what many people would say it does."""
     return not unit_of(written).dimension.startswith("unknown")
+
+
+def power_of_ten(ratio: Fraction) -> int | None:
+    """Return the exponent of a power of ten; None for other numbers."""
+    for whole, sign in ((ratio, 1), (1 / ratio, -1)):
+        digits = str(whole.numerator)
+        if whole.denominator == 1 and digits.rstrip("0") == "1":
+            return sign * (len(digits) - 1)
+    return None
 
 
 @lru_cache(maxsize=10_000)
@@ -144,8 +160,12 @@ def common_unit(written: Mapping[str, int], n_plain: int, largest_plain: float) 
         return max((name for name in names if name != "m"), key=lambda name: (names[name], name))  # minutes, as in 1h 20m
     if dimensions == {"share"} and PERCENT in names:
         return FRACTIONS if n_plain and largest_plain <= 1 else PERCENT
+    if dimensions == {"time"} and "s" in names:
+        return "s"
     if len(dimensions) == 1:
         return max(names, key=lambda name: (names[name], name))
+    if sum(counted.values()) < COVERED * sum(count for one, count in written.items() if one):
+        return ""
     knows_all = all(map(is_known, counted))
     return DIFFERENT if knows_all or (len(names) <= MOST_DIFFERENT and all(one.startswith(" ") for one in counted)) else ""
 
