@@ -32,7 +32,8 @@ _SPACES, _MINUS = "[\u00a0\u2007\u2009\u202f]", "[\u2212\u2012]"
 _MONEY = "|".join(sorted((word.replace("$", r"\$").replace(".", r"\.") for word in MONEY), key=len, reverse=True))
 _NUMBER = r"[1-9]\d{0,2}(?:[ '’]\d{3})+(?:[.,]\d+)?|(?:\d[\d.,]*|[.,]\d+)(?:[eE][+-]?\d+)?"
 _LETTER = r"[\p{L}%‰°℃℉€$£¥₹₽₩₺₪฿₴″′\"'×]"
-_UNIT = rf"{_LETTER}[\p{{L}}\d%°$/.·*^²³⁻¹⁹-]{{0,14}}(?: [\p{{L}}/][\p{{L}}\d/.·*^²³]{{0,14}})?"
+# Without a bound on their length, since such patterns take long to prepare: `LONGEST` is one.
+_UNIT = rf"{_LETTER}[\p{{L}}\d%°$/.·*^²³⁻¹⁹-]*(?: [\p{{L}}/][\p{{L}}\d/.·*^²³]*)?"
 _ROUGH = ("~", "≈", "ca.", "ca", "circa", "about", "approx.", "approx", "etwa")
 _DRESSED = (
     rf"^(?P<bound><=|>=|=<|=>|[<>≤≥~≈]|(?:ca\.?|circa|about|approx\.?|etwa) )? ?(?P<open>\()? ?(?P<sign>[+-])? ?(?P<front>{_MONEY})? ?"
@@ -78,6 +79,8 @@ def undress(cells: pa.Array) -> Dressed:
     """Return the numbers that cells of text hold, and what is written around them."""
     likely = compute.and_(compute.match_substring_regex(cells, _MAYBE), compute.less_equal(compute.utf8_length(cells), LONGEST))
     places = np.flatnonzero(mask_of(likely))
+    if not len(places):
+        return _nothing(len(cells))
     texts = compute.replace_substring_regex(cells.take(pa.array(places)), _SPACES, " ")
     texts = compute.replace_substring_regex(texts, _MINUS, "-")
     seconds = _durations(texts)
@@ -111,6 +114,11 @@ def undress(cells: pa.Array) -> Dressed:
     accounting[places] = fits & mask_of(is_open)
     spelled[places] |= fits & mask_of(compute.or_(is_open, compute.not_equal(digits, part["number"])))
     return Dressed(pa.array(cores, pa.string()), units, many, bounds, rough, spelled, accounting)
+
+
+def _nothing(n_cells: int) -> Dressed:
+    no = np.zeros(n_cells, dtype=bool)
+    return Dressed(pa.nulls(n_cells, pa.string()), np.full(n_cells, "", dtype=object), np.ones(n_cells), no, no, no, no)
 
 
 def mask_of(values: Any) -> NDArray[np.bool_]:
