@@ -28,8 +28,8 @@ _ZONE = r"(?: ?(?P<zone>Z|UTC|[+-]\d{2}:?(?:\d{2})?))?"
 _END = rf"{_TIME}{_ZONE}$"
 _DAY, _MONTH, _YEAR = r"(?P<day>0?[1-9]|[12]\d|3[01])", r"(?P<month>0?[1-9]|1[0-2])", r"(?P<year>\d{4})"
 _DAY2, _MONTH2, _SHORT = r"(?P<day>0[1-9]|[12]\d|3[01])", r"(?P<month>0[1-9]|1[0-2])", r"(?P<year>\d{2})"
-_WORD, _ORDINAL = r"(?P<word>\p{L}{3,9})\.?", r"(?:\.|st|nd|rd|th)?"
-_BEFORE = r"^(?:\p{L}{2,10}\.?,? )?"
+_WORD, _ORDINAL = r"(?P<word>\p{L}+)\.?", r"(?:\.|st|nd|rd|th)?"
+_BEFORE = r"^(?:\p{L}+\.?,? )?"
 _PATTERNS: dict[DateFormat, tuple[str, ...]] = {
     "year-month-day": (rf"^{_YEAR}[-/]{_MONTH}[-/]{_DAY}{_END}", rf"^(?P<year>(?:1[89]|2[01])\d\d)-{_MONTH2}$"),
     "day.month.year": (rf"^{_DAY}\.{_MONTH}\.{_YEAR}{_END}", rf"^{_DAY2}\.{_MONTH2}\.{_SHORT}{_END}"),

@@ -235,7 +235,7 @@ def _common_dtype(sources: Sequence[TableSource], names: Sequence[str]) -> type[
     """Return the type of an array of all columns, if it is single or double precision, and double otherwise, as scikit-learn does."""
     kinds: list[np.dtype[Any]] = []
     for source in sources:
-        if not isinstance(source, TypedFile) or any(source.storage[name] == "category" for name in names):
+        if not isinstance(source, TypedFile) or any(source.storage[name] in ("category", "time") for name in names):
             return np.float64
         kinds += [np.dtype(source.schema.types[source.names.index(name)].to_pandas_dtype()) for name in names]
     return np.float32 if all(kind.kind in "fiub" for kind in kinds) and np.result_type(*kinds) == np.float32 else np.float64
