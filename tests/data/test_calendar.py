@@ -146,12 +146,12 @@ def test_weekdays_and_months_stand_in_a_circle(tmp_path: Path, cells: list[str],
 def test_what_was_a_time_in_training_is_one_in_other_files(tmp_path: Path) -> None:
     facts = table_of(tmp_path, ["23:59", "00:01", "12:00"]).facts
     table = table_of(tmp_path, ["06:00", "", "18:00"], columns=facts, repeats=1)
-    np.testing.assert_allclose(positions(table, "day"), [[1, 0], [np.nan, np.nan], [-1, 0]], atol=1e-12)
+    np.testing.assert_allclose(positions(table, "day"), [[1.0, 0.0], [np.nan, np.nan], [-1.0, 0.0]], atol=1e-12)
     with pytest.raises(FileError, match=r"Column 'v' of .* held parts of a day when the model was trained, but not here"):
         table_of(tmp_path, ["red", "blue"], columns=facts)
     path = tmp_path / "table.parquet"
     pa.parquet.write_table(pa.table({"v": pa.array([time(6), None, time(18)], pa.time64("us")), "other": [1.0, 2.0, 3.0]}), path)
-    np.testing.assert_allclose(positions(open_table(path, columns=facts), "day"), [[1, 0], [np.nan, np.nan], [-1, 0]], atol=1e-12)
+    np.testing.assert_allclose(positions(open_table(path, columns=facts), "day"), [[1.0, 0.0], [np.nan, np.nan], [-1.0, 0.0]], atol=1e-12)
 
 
 def test_times_that_a_file_knows_as_such(tmp_path: Path) -> None:
