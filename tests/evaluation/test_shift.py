@@ -28,7 +28,9 @@ def test_rows_of_a_group_count_as_one() -> None:
     rng = np.random.default_rng(0)
     sure, others = rng.uniform(0.85, 1.0, 60), rng.uniform(0.5, 1.0, 400)
     assert find_shift(held_out(sure), others) is not None
-    assert find_shift(held_out(sure, np.arange(60) // 20), others) is None
+    alike = np.repeat(sure[:3], 20)
+    assert find_shift(held_out(alike), others) is not None
+    assert find_shift(held_out(alike, np.arange(60) // 20), others) is None
 
 
 def test_numbers_are_compared_by_their_standard_deviations() -> None:
@@ -64,6 +66,20 @@ def is_alarm(model: object, n_labels: int, seed: int) -> bool:
 def test_random_labels_are_hardly_ever_taken_for_a_shift(n_labels: int) -> None:
     """At most 2 % of exchangeable tables: 500 of them."""
     alarms = [is_alarm(LogisticRegression(C=1.0, max_iter=500), n_labels, seed) for seed in range(500)]
+    assert np.mean(alarms) <= 0.02
+
+
+@pytest.mark.slow
+def test_random_groups_are_hardly_ever_taken_for_a_shift() -> None:
+    """Groups that are easy or hard as a whole, of which some have labels."""
+    alarms = []
+    for seed in range(2000):
+        rng = np.random.default_rng(seed)
+        n_groups, n_labeled = 40, rng.integers(8, 25)
+        ease = np.repeat(rng.uniform(0.5, 1.0, n_groups), 10)
+        certainty = np.clip(ease + rng.normal(0, rng.uniform(0.01, 0.3), 400), 0.5, 1.0)
+        known = 10 * n_labeled
+        alarms.append(find_shift(held_out(certainty[:known], np.arange(known) // 10), certainty[known:]) is not None)
     assert np.mean(alarms) <= 0.02
 
 

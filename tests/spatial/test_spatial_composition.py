@@ -30,6 +30,12 @@ def adata(embedded: anndata.AnnData) -> anndata.AnnData:
     return embedded.copy()
 
 
+def some_of_all_spots(adata: anndata.AnnData) -> pd.Series:
+    """The types of 120 spots, pure and mixed ones, chosen at random."""
+    chosen = np.random.default_rng(1).permutation(adata.n_obs)[:120]
+    return adata.obs["cell_type"].where(np.isin(np.arange(adata.n_obs), chosen))
+
+
 def test_probabilities_are_close_to_the_proportions(adata: anndata.AnnData) -> None:
     composition(adata, "known")
     truth, found = adata.obsm["proportions"], adata.obsm["gpssl_proba"]
@@ -103,17 +109,35 @@ def test_whole_numbers_stay_whole_and_all_categories_stay(adata: anndata.AnnData
 
 def test_rare_type_does_not_keep_others_from_being_judged(adata: anndata.AnnData) -> None:
     first = adata.obs["cell_type"].iloc[0]
-    rare = (adata.obs["known"] == first) & (np.cumsum(adata.obs["known"] == first) > 1)
-    adata.obs["known"] = adata.obs["known"].mask(rare)
+    known = some_of_all_spots(adata)
+    rare = (known == first) & (np.cumsum(known == first) > 1)
+    adata.obs["known"] = known.mask(rare)
     assert adata.obs["known"].value_counts()[first] == 1
-    composition(adata, "known", n_draws=3, max_risk=0.3)
+    composition(adata, "known", n_draws=3, max_risk=0.4)
     assert adata.obs["gpssl_kept"].any()
 
 
 def test_without_places_each_spot_is_judged_alone(adata: anndata.AnnData) -> None:
     embed(adata, spatial_key=None)
-    composition(adata, "known", n_draws=3, max_risk=0.3)
+    adata.obs["known"] = some_of_all_spots(adata)
+    composition(adata, "known", n_draws=3, max_risk=0.4)
     assert adata.obs["gpssl_kept"].any()
+
+
+def test_labels_of_pure_spots_promise_nothing_for_the_others(adata: anndata.AnnData) -> None:
+    """They are predicted without error when they are held out; a quarter of the other spots is not."""
+    adata.obs["known"] = adata.obs["cell_type"].where(adata.obs["purity"] > 0.8)
+    with pytest.warns(UserWarning, match="labeled spots are not like the others: .* No error rate can be promised there"):
+        composition(adata, "known", n_draws=20, max_risk=0.2)
+    assert not adata.obs["gpssl_kept"].any()
+    shift = adata.uns["gpssl_composition"]["shift"]
+    assert shift["others"] < shift["held_out"] - 0.1
+    others = adata.obs["known"].isna()
+    wrong = adata.obs["gpssl_label"].astype(str) != adata.obs["cell_type"].astype(str)
+    assert wrong[others].mean() > 0.2
+    adata.obs["known"] = some_of_all_spots(adata)
+    composition(adata, "known", n_draws=20, max_risk=0.4)  # labels that are a random sample are no such case
+    assert "shift" not in adata.uns["gpssl_composition"]
 
 
 def test_any_head_will_do(adata: anndata.AnnData) -> None:
@@ -122,15 +146,16 @@ def test_any_head_will_do(adata: anndata.AnnData) -> None:
 
 
 def test_abstention_holds_the_risk(adata: anndata.AnnData) -> None:
-    """Among pure spots, which the labeled ones are like, kept labels are wrong less often than allowed."""
-    composition(adata, "known", max_risk=0.2)
+    """Among the other spots, which the labeled ones are like, kept labels are wrong less often than allowed."""
+    adata.obs["known"] = some_of_all_spots(adata)
+    composition(adata, "known", max_risk=0.3)
     facts = adata.uns["gpssl_composition"]
     kept = adata.obs["gpssl_kept"]
     np.testing.assert_array_equal(kept, adata.obs["gpssl_certainty"] > facts["threshold"])
-    pure = (adata.obs["purity"] > 0.8) & adata.obs["known"].isna()
+    others = adata.obs["known"].isna()
     wrong = adata.obs["gpssl_label"].astype(str) != adata.obs["cell_type"].astype(str)
-    assert (kept & pure).sum() > 50
-    assert wrong[kept & pure].mean() <= 0.2
+    assert (kept & others).sum() > 50
+    assert wrong[kept & others].mean() <= 0.3
     composition(adata, "known", n_draws=5)
     assert "gpssl_kept" not in adata.obs  # of an earlier call, and no longer true
 

@@ -125,6 +125,87 @@ def test_of_many_columns_those_that_tell_something_are_tried() -> None:
     assert any("Of 63 columns, the 50 that are most associated with the label" in note for note in result.notes)
 
 
+# Labels that are not like the other rows
+
+
+def pure_and_mixed(labels_are_pure: bool) -> pd.DataFrame:
+    """Rows between two ends; labels of rows near the ends alone, or of any."""
+    rng = np.random.default_rng(0)
+    place = rng.uniform(0, 1, 300)
+    frame = pd.DataFrame({f"x{number}": place + rng.normal(0, 0.15, 300) for number in range(4)})
+    frame["kind"] = np.where(rng.random(300) < place, "one", "other")
+    may_have = np.abs(place - 0.5) > 0.42 if labels_are_pure else np.ones(300, dtype=bool)
+    chosen = rng.permutation(np.flatnonzero(may_have))[:40]
+    return frame.assign(kind=frame["kind"].where(np.isin(np.arange(300), chosen)))
+
+
+def test_nothing_is_promised_where_the_labels_are_not_like_the_other_rows(tmp_path: Path) -> None:
+    pure = written(pure_and_mixed(labels_are_pure=True), tmp_path / "pure.csv")
+    output = " ".join(done("label", pure, "-t", "kind", "-o", tmp_path / "out.csv", "--max-risk", "20%").split())
+    assert "Nothing can be promised: the labels are not like the other rows." in output
+    assert "of the predictions are wrong. Label some of the others, chosen at random." in output
+    assert "Expect" not in output
+    assert "0 predictions are kept, 260 are left to a person" in output
+    notes = gpssl.load(tmp_path / "out.gpssl").card_.notes
+    assert notes["shift"]["others"] < notes["shift"]["held_out"] - 0.05
+    assert notes["decided"]["n_abstained"] == 260
+    fair = written(pure_and_mixed(labels_are_pure=False), tmp_path / "fair.csv")
+    assert "Expect" in done("label", fair, "-t", "kind", "-o", tmp_path / "fair-out.csv")
+
+
+# Predictions that are no better than guessing
+
+
+def test_predictions_that_are_worse_than_guessing_are_called_so(tmp_path: Path) -> None:
+    frame = two_groups(100, 60)
+    rng = np.random.default_rng(1)
+    frame = frame[["kind"]].assign(x=rng.normal(size=100), y=rng.normal(size=100))
+    frame.loc[frame["kind"].notna(), "kind"] = rng.permutation(["rare"] * 10 + ["common"] * 50)
+    output = done("label", written(frame, tmp_path / "noise.csv"), "-t", "kind", "-o", tmp_path / "out.csv", *FEW)
+    assert "orse than guessing: do not use these predictions." in output or "Perhaps no better than guessing" in output
+    numbers = prices(80, 50).assign(price=lambda table: table["price"].where(table["price"].isna(), rng.normal(size=80)))
+    output = done("label", written(numbers, tmp_path / "numbers.csv"), "-t", "price", "-o", tmp_path / "numbers-out.csv", *FEW)
+    expected = gpssl.load(tmp_path / "numbers-out.gpssl").card_.notes["expectation"]
+    assert ("Worse than guessing: do not use these" in output) == (expected["risk"] >= expected["baseline_risk"])
+
+
+# Columns that tell the label, and rows that contradict each other
+
+
+def test_column_that_tells_the_label_is_named(tmp_path: Path) -> None:
+    frame = two_groups(120, 60).drop(columns="number")
+    kinds = np.where(frame["color"] == "gray", "stone", "flower")
+    rng = np.random.default_rng(0)
+    frame["size"], frame["color"] = rng.normal(np.where(kinds == "stone", 2.0, 1.0), 0.6), rng.choice(["red", "blue"], 120)
+    frame["outcome_code"] = np.where(kinds == "stone", 7, 3)
+    table = written(frame, tmp_path / "things.csv")
+    output = done("label", table, "-t", "kind", "-o", tmp_path / "out.csv", *FEW)
+    assert (
+        "'outcome_code' alone predicts all 60 labels without error: if it was filled in after the label, pass --ignore outcome_code."
+        in output
+    )
+    ignored = done("label", table, "-t", "kind", "-o", tmp_path / "out.csv", "--ignore", "outcome_code", "--force", *FEW)
+    assert "without error: if" not in ignored
+    few = frame.assign(kind=frame["kind"].where(frame["kind"].notna().cumsum() <= 20))
+    assert not any("without error: if" in note for note in gpssl.label(few, "kind", n_draws=5).notes)  # 20 labels may be an accident
+
+
+def test_number_in_another_unit_is_named() -> None:
+    frame = prices(80, 50)
+    frame["cents"] = np.where(frame["price"].notna(), 100 * frame["price"], 12345.0)
+    assert any("'cents' alone predicts all 50 labels without error" in note for note in gpssl.label(frame, "price", n_draws=5).notes)
+
+
+def test_equal_rows_with_different_labels_are_shown(tmp_path: Path) -> None:
+    frame = two_groups(80, 50).drop(columns="number")
+    first, second, third = frame.index[frame["kind"] == "stone"][:3]
+    frame.loc[[second, third]] = frame.loc[[first, first]].to_numpy()
+    frame.loc[second, "kind"] = "flower"
+    output = done("label", written(frame, tmp_path / "things.csv"), "-t", "kind", "-o", tmp_path / "out.csv", *FEW)
+    example = f"lines {first + 2} ('stone') and {second + 2} ('flower')"
+    assert f"3 rows have the same cells as another row and a different label, such as {example}." in output
+
+
 # The largest risk, as people write it
 
 

@@ -98,18 +98,24 @@ class HeldOutClasses(NamedTuple):
     def error_interval(self) -> tuple[float, float]:
         """Return the interval that holds the error rate with 95 % confidence (Wilson's), in which rows of a group count as fewer.
 
-        n_eff = r (1 − r) / Var r, where Var r = G / (G − 1) Σ_g (e_g − r n_g)² / n² is the variance of the rate r over G groups with e_g
-        errors in n_g rows; at least G and at most n.
+        As many as `effective_rows` says: n_eff = r (1 − r) / Var r for the error rate r.
         """
         rate, n_rows = float(self.is_wrong.mean()), len(self.y)
-        if self.groups is None:
-            return _wilson(rate, n_rows)
-        _, group = np.unique(self.groups, return_inverse=True)
-        n_groups = int(group.max()) + 1
-        excess = np.bincount(group, self.is_wrong - rate)
-        variance = n_groups / max(1, n_groups - 1) * float((excess**2).sum()) / n_rows**2
-        effective = rate * (1 - rate) / variance if variance > 0 else n_groups
-        return _wilson(rate, min(max(effective, n_groups), n_rows))
+        return _wilson(rate, n_rows if self.groups is None else effective_rows(self.is_wrong.astype(np.float64), self.groups))
+
+
+def effective_rows(values: Array, groups: NDArray[Any]) -> float:
+    """Return how many independent rows would give a mean that is as certain, where rows of a group are alike.
+
+    n_eff = Var v / Var v̄, where Var v̄ = G / (G − 1) Σ_g (Σ_{n in g} (v_n − v̄))² / n² is the variance of the mean over G groups; at least
+    G and at most n.
+    """
+    _, group = np.unique(groups, return_inverse=True)
+    n_groups, n_rows = int(group.max()) + 1, len(values)
+    excess = np.bincount(group, values - values.mean())
+    variance = n_groups / max(1, n_groups - 1) * float((excess**2).sum()) / n_rows**2
+    effective = float(values.var()) / variance if variance > 0 else n_groups
+    return min(max(effective, n_groups), n_rows)
 
 
 def _wilson(rate: float, n_rows: float) -> tuple[float, float]:

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
-from ._held_out import Expectation, HeldOutClasses, HeldOutNumbers, RiskLimit, Shift
+from ._held_out import Expectation, HeldOutClasses, HeldOutNumbers, RiskLimit, Shift, effective_rows
 
 Array = NDArray[np.float64]
 
-LARGEST_Z = 3.0
-"""How many standard errors apart the means may be by chance: more are found in 0.1 % of tables whose labels are a random sample."""
+FALSE_ALARMS = 0.01
+"""The share of tables whose labels are a random sample that are taken for others, about."""
 LEAST_DIFFERENCE = 0.05
 """The smallest difference between mean probabilities that matters."""
 LEAST_RATIO = 1.5
@@ -28,31 +29,33 @@ def find_shift(held_out: HeldOutClasses | HeldOutNumbers, others: Array) -> Shif
 
         z = (mean c at held-out labels − mean c at the others) / sqrt(Var c · (1 / n labels + 1 / n others))
 
-    is about normal. Rows of a group count as one label. A shift needs z > 3 and means that differ by what matters: 5 % in probability, for
-    numbers standard deviations that are 1.5 times as large, where c = −log std.
+    is about Student's with n labels − 1 degrees of freedom. Rows of a group count as fewer (`effective_rows`), labeled and others alike. A
+    shift needs z above the quantile at 99 %, and means that differ by what matters: 5 % in probability, for numbers standard deviations
+    that are 1.5 times as large, where c = −log std.
     """
     is_class = isinstance(held_out, HeldOutClasses)
     known, n_known = _known_certainties(held_out)
     if n_known < 2 or len(others) < 2:
         return None
     unknown = others if is_class else -np.log(others)
+    n_unknown = len(unknown) * n_known / len(known)
     together = np.concatenate([known, unknown])
     difference = float(known.mean() - unknown.mean())
-    error = float(together.std() * np.sqrt(1 / n_known + 1 / len(unknown)))
+    error = float(together.std() * np.sqrt(1 / n_known + 1 / n_unknown))
     matters = LEAST_DIFFERENCE if is_class else np.log(LEAST_RATIO)
-    if difference < matters or difference <= LARGEST_Z * error:
+    if difference < matters or difference <= stdtrit(n_known - 1, 1 - FALSE_ALARMS) * error:
         return None
     means = (known.mean(), unknown.mean()) if is_class else (np.exp(-known.mean()), np.exp(-unknown.mean()))
     return Shift(float(means[0]), float(means[1]), difference / error)
 
 
-def _known_certainties(held_out: HeldOutClasses | HeldOutNumbers) -> tuple[Array, int]:
+def _known_certainties(held_out: HeldOutClasses | HeldOutNumbers) -> tuple[Array, float]:
     """Return how sure the predictions of held-out labels are, and how many of these are independent."""
     if isinstance(held_out, HeldOutNumbers):
         return -np.log(held_out.std), len(held_out.std)
     judged = np.ones(len(held_out.y), dtype=bool) if held_out.is_judged is None else held_out.is_judged
-    n_independent = int(judged.sum()) if held_out.groups is None else len(np.unique(held_out.groups[judged]))
-    return held_out.certainty[judged], n_independent
+    certainty = held_out.certainty[judged]
+    return certainty, len(certainty) if held_out.groups is None else effective_rows(certainty, held_out.groups[judged])
 
 
 def without_promise(expectation: Expectation, shift: Shift | None, limit: RiskLimit) -> Expectation:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from dataclasses import asdict
 from numbers import Integral
 from typing import Any
 
@@ -11,15 +13,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from .._runtime import CONFIDENCE, N_DRAWS
+from .._runtime import CONFIDENCE, N_DRAWS, percent
 from .._runtime.progress import announce
 from .._validation import check_number
 from ..data._labels import UNLABELED_WORDS
 from ..downstream._pool import RepresentationPool
 from ..downstream._predictors import MarginalizedClassifier
 from ..estimator import GPSSL
-from ..evaluation._held_out import HeldOutClasses, hold_out_classes
+from ..evaluation._held_out import HeldOutClasses, Shift, hold_out_classes
 from ..evaluation._selective import risk_controlled_threshold
+from ..evaluation._shift import find_shift
 from ._embedding import representation
 from ._fields import check_anndata, column, coordinates, make_writable, need, quoted, slice_codes
 
@@ -68,7 +71,8 @@ def composition(
     max_risk
         The share of wrong labels allowed among those that are kept; the model abstains from the others. The threshold is found on labeled
         spots that were held out block by block. It holds where the labeled spots are a random sample of those that it is used on, and not
-        elsewhere: expect more errors at mixed spots if only pure ones were labeled, and in regions unlike any that has labels.
+        elsewhere, such as at mixed spots if only pure ones were labeled: where the other spots are much less certain than labels that
+        were held out, a warning says so, and no label is kept.
     confidence
         The probability with which the threshold holds `max_risk`, see `gpssl.evaluation.risk_controlled_threshold`.
     random_state
@@ -86,7 +90,7 @@ def composition(
         - `obs["gpssl_certainty"]`: its probability.
         - `obs["gpssl_kept"]`, with `max_risk` only: whether the label is certain enough to be kept.
         - `uns["gpssl_composition"]`: parameters, the number of labeled spots, the share of each representation in the pool and, with
-          `max_risk`, the threshold.
+          `max_risk`, the threshold and, where the labeled spots are not like the others, the "shift" between them.
 
     Examples
     --------
@@ -119,7 +123,12 @@ def composition(
         held_out = hold_out_classes(
             model, fitted.rows[known], types[known].astype(str), groups=groups, n_folds=N_FOLDS, random_state=None, task="calibrating"
         )
-        facts |= {"max_risk": max_risk, "confidence": confidence, "threshold": _threshold(held_out, max_risk, confidence)}
+        shift = find_shift(held_out, np.delete(found.certainty, known))
+        threshold = _threshold(held_out, max_risk, confidence) if shift is None else np.inf
+        facts |= {"max_risk": max_risk, "confidence": confidence, "threshold": threshold}
+        if shift is not None:
+            facts["shift"] = asdict(shift)
+            warnings.warn(_not_alike(shift), UserWarning, stacklevel=2)
     pandas, index = need("pandas"), adata.obs_names
     adata.obsm[f"{key}_proba"] = pandas.DataFrame(found.proba, index=index, columns=found.classes)
     adata.obsm[f"{key}_proba_std"] = pandas.DataFrame(found.proba_std, index=index, columns=found.classes)
@@ -129,6 +138,15 @@ def composition(
     if max_risk is not None:
         adata.obs[f"{key}_kept"] = found.certainty > facts["threshold"]
     adata.uns[f"{key}_composition"] = facts
+
+
+def _not_alike(shift: Shift) -> str:
+    """Return why no label is kept, where the labeled spots are not like the others."""
+    return (
+        f"The labeled spots are not like the others: labels that are held out are predicted with a mean probability of "
+        f"{percent(shift.held_out, 0)}, the other spots with {percent(shift.others, 0)}. No error rate can be promised there, and no label "
+        "is kept. Read the probabilities as a composition, or label some of the other spots, chosen at random."
+    )
 
 
 def _model(ssl: GPSSL, rows: Any, head: Any, n_draws: int | None, random_state: int) -> MarginalizedClassifier:
