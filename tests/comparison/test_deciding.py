@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from gpssl.comparison._compare import recommend
+from gpssl.comparison._compare import decides_nothing, recommend
 from gpssl.comparison._deciding import MOST_LABELS, Difference, Ground, Verdict, differences_from, more_labels, what_matters
 from gpssl.comparison._rivals import COLUMNS, FOREST, PRIOR, RIVALS, SPREADING
 from gpssl.evaluation._scores import corrected_error
@@ -75,6 +75,19 @@ def test_few_splits_ask_for_more() -> None:
 def test_two_splits_never_decide() -> None:
     assert decided(-1.0, 0.0, n_splits=2).verdict is Verdict.UNDECIDED
     assert decided(0.0, 0.0, n_splits=2).verdict is Verdict.UNDECIDED
+
+
+def test_few_labels_decide_nothing() -> None:
+    few = replace(GROUND, n_labeled=6, n_independent=6)
+    rival = np.linspace(0.3, 0.5, 20)
+    sure = differences_from({POOL: rival - 0.2, COLUMNS: rival, FOREST: rival + losses_with(0.1, 0.01)}, few)
+    assert {difference.verdict for difference in sure.values()} == {Verdict.UNDECIDED}
+    assert all(difference.more_labels is not None and difference.more_labels >= 14 for difference in sure.values())
+    assert (
+        decides_nothing(few, sure)
+        == "Not decided: 6 labels decide nothing, whatever the scores are; label about 14 more rows, and compare again."
+    )
+    assert decides_nothing(GROUND, sure) is None
 
 
 def test_interval_is_for_one_method_and_words_are_for_all() -> None:

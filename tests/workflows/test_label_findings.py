@@ -169,6 +169,15 @@ def test_predictions_that_are_worse_than_guessing_are_called_so(tmp_path: Path) 
     assert ("Worse than guessing: do not use these" in output) == (expected["risk"] >= expected["baseline_risk"])
 
 
+def test_comparison_by_six_labels_decides_nothing(tmp_path: Path) -> None:
+    frame = two_groups(60, 60)
+    known = [*frame.index[frame["kind"] == "stone"][:3], *frame.index[frame["kind"] == "flower"][:3]]
+    table = written(frame.assign(kind=frame["kind"].where(frame.index.isin(known))), tmp_path / "things.csv")
+    output = " ".join(done("compare", table, "-t", "kind", "--splits", 10, "--draws", 3).split())
+    assert "Not decided: 6 labels decide nothing, whatever the scores are; label " in output
+    assert "You do not need this" not in output
+
+
 # Columns that tell the label, and rows that contradict each other
 
 

@@ -21,7 +21,17 @@ from ..evaluation._held_out import Labeled, check_labels, probabilities_of
 from ..evaluation._scores import HIGHER_IS_BETTER, Estimate, score_classification, score_regression
 from ..workflows._choices import DECIDING, MAX_INDUCING, MAX_ROWS, N_SPLITS, POOL, Alike, Kind, Settings
 from ..workflows._subject import Roles, open_subject
-from ._deciding import FEW_SPLITS, LEAST_PROBABILITY, Difference, Ground, Verdict, advice_on_labels, differences_from, what_matters
+from ._deciding import (
+    FEW_SPLITS,
+    FEWEST_LABELS,
+    LEAST_PROBABILITY,
+    Difference,
+    Ground,
+    Verdict,
+    advice_on_labels,
+    differences_from,
+    what_matters,
+)
 from ._rivals import COLUMNS, OURS, SIMPLER, Candidate, Contest, Grids, numbers_from, run_rivals
 from ._splits import can_train, choose_or_default, divide, rows_to_compare_on, split_seed, with_features
 
@@ -152,7 +162,8 @@ def compare(
         differences=differences,
         settings={method: record.settings for method, record in records.items() if record.settings},
         left_out=left_out,
-        recommendation=recommend({method: row[score].mean for method, row in estimates.items()}, differences, score, matters),
+        recommendation=decides_nothing(ground, differences)
+        or recommend({method: row[score].mean for method, row in estimates.items()}, differences, score, matters),
         notes=subject.notes,
     )
 
@@ -212,6 +223,15 @@ def _splits(labeled: Labeled, n_splits: int, seed: int, *, numeric: bool) -> lis
             f"{'' if labeled.groups is None else ', in more groups'}."
         )
     return [_Split(training, test, s) for (training, test), s in zip(parts, seeds, strict=True)]
+
+
+def decides_nothing(ground: Ground, differences: Mapping[str, Difference]) -> str | None:
+    """Return the sentence on labels that are too few to decide anything, with how many would; None where they are not."""
+    if ground.n_labeled >= FEWEST_LABELS:
+        return None
+    more = [difference.more_labels for difference in differences.values() if difference.more_labels is not None]
+    advice = advice_on_labels(min(more, default=FEWEST_LABELS - ground.n_labeled))
+    return f"Not decided: {ground.n_labeled} labels decide nothing, whatever the scores are; {advice}, and compare again."
 
 
 def recommend(losses: Mapping[str, float], differences: Mapping[str, Difference], score: str, matters: float) -> str:

@@ -25,6 +25,8 @@ NATS_THAT_MATTER = 0.02
 numbers changes with their unit."""
 FEW_SPLITS = 10
 """With fewer, hardly any difference is decided: see `corrected_p_value`."""
+FEWEST_LABELS = 20
+"""Fewer labels decide nothing: splits judge by a handful of them, again and again the same ones."""
 POWER = 0.8
 """How probable it is that the labels that are asked for will decide, if the difference is what it seems to be."""
 MOST_LABELS = 10_000
@@ -109,7 +111,7 @@ def differences_from(losses: Mapping[str, Array], ground: Ground, one: str = POO
 def _difference(values: Array, p_values: tuple[float, float], ground: Ground, n_rivals: int) -> Difference:
     mean, error = float(values.mean()), corrected_error(values, ground.test_to_training)
     half = error * float(student_t.isf(SIGNIFICANT / 2, ground.degrees))
-    verdict = _verdict(mean, *p_values)
+    verdict = _verdict(mean, *p_values) if ground.n_labeled >= FEWEST_LABELS else Verdict.UNDECIDED
     asks = verdict is Verdict.UNDECIDED and ground.n_splits >= FEW_SPLITS
     more = more_labels(mean, error, ground, n_rivals) if asks else None
     return Difference(mean, error, mean - half, mean + half, p_values[0], verdict, more, _words(verdict, more, ground.matters))
@@ -138,11 +140,11 @@ def more_labels(mean: float, error: float, ground: Ground, n_rivals: int) -> int
 
         N = n ((t + z) s / max(|m|, x − |m|))²,    t = Student's quantile at 5 % over the number of methods, z = 0.84
 
-    N − n is rounded to one digit, and is at most 10,000.
+    N − n is rounded to one digit, is at most 10,000, and at least what is missing to 20 labels.
     """
     quantile = float(student_t.isf(SIGNIFICANT / (2 * n_rivals), ground.degrees)) + float(norm.isf(1 - POWER))
     needed = ground.n_labeled * ((quantile * error) / max(abs(mean), ground.matters - abs(mean))) ** 2
-    return _one_digit(min(max(needed - ground.n_labeled, 1.0), MOST_LABELS))
+    return max(_one_digit(min(max(needed - ground.n_labeled, 1.0), MOST_LABELS)), FEWEST_LABELS - ground.n_labeled)
 
 
 def _one_digit(value: float) -> int:
