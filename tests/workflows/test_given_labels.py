@@ -68,7 +68,7 @@ def write(frame: pd.DataFrame, name: str, folder: Path) -> Path:
         "flowers.parquet": lambda: frame.to_parquet(path),
         "flowers.feather": lambda: frame.astype({"place": "category"}).to_feather(path),
         "flowers.jsonl": lambda: _without_single_precision(frame).to_json(path, orient="records", lines=True, date_format="iso"),
-        "flowers.xlsx": lambda: frame.assign(number=frame["number"].astype(str)).to_excel(path, index=False),
+        "flowers.xlsx": lambda: _without_single_precision(frame.astype({"number": str})).to_excel(path, index=False),
     }
     writers[name]()
     return path
@@ -78,7 +78,9 @@ def _without_single_precision(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(sepal=frame["sepal"].map(lambda cell: float(str(np.float32(cell)))))
 
 
-@pytest.mark.parametrize("name", ["flowers.csv", "german.csv", "flowers.tsv", "flowers.parquet", "flowers.feather", "flowers.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["flowers.csv", "german.csv", "flowers.tsv", "flowers.parquet", "flowers.feather", "flowers.jsonl", "flowers.xlsx"]
+)
 def test_checksums_do_not_depend_on_the_format(name: str, tmp_path: Path) -> None:
     frame, every = flowers(), np.arange(N_ROWS)
     expected = row_checksums(open_subject(frame, Roles("species")), every)
@@ -88,6 +90,7 @@ def test_checksums_do_not_depend_on_the_format(name: str, tmp_path: Path) -> Non
 
 def test_checksums_ignore_target_results_order_of_columns_and_empty_ones() -> None:
     frame = flowers()
+    frame["nested"] = [[place, {"a": "b"}] for place in range(N_ROWS)]
     expected = checksums_of(frame, "species")
     results = frame.assign(
         species="iris", species_predicted="x", species_std=0.1, gpssl_1=0.5, gpssl_1_std=0.1, gpssl_reason="y", empty=None
@@ -104,6 +107,7 @@ def test_merged_labels_train_the_model_and_stand_in_the_results(table: Path, tmp
     said = done("label", table, "--target", "species", "--labels", tmp_path / "labels.csv", "-o", tmp_path / "out.csv", *FEW)
     assert "5 labels of labels.csv merged" in said
     assert "25 had a label in 'species', 35 were predicted" in said
+    assert "5 of the 25 labels are of rows that were chosen because they are hard to predict" in said
     before, after = pd.read_csv(table), pd.read_csv(tmp_path / "out.csv")
     is_known = before["species"].notna()
     assert (after["species"][is_known] == before["species"][is_known]).all()
@@ -261,6 +265,27 @@ def test_numbers_are_merged(tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     done("label", tmp_path / "flowers.csv", "--target", "species", "--labels", tmp_path / "labels.csv", "-o", out, *FEW)
     assert pd.read_csv(out)["species"][[1, 2, 4]].tolist() == [5.5, 0.5, -0.1]
+
+
+def test_numbers_are_written_as_the_table_has_them(tmp_path: Path) -> None:
+    """A table with decimal commas has them in the results too, and is read again as it was."""
+    table = write(numbered(), "german.csv", tmp_path)
+    out = tmp_path / "out.csv"
+    gpssl.label(table, "species", labels=labels_of(table, [1, 2, 4], ["5.5", "12345.6789", "3"]), n_draws=5, out=out)
+    assert pd.read_csv(out, sep=";", decimal=",")["species"][[1, 2, 4]].tolist() == [5.5, 12345.6789, 3]
+
+
+def test_parts_of_a_large_table_get_their_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.concat([flowers().assign(copy=number) for number in range(40)], ignore_index=True)
+    frame["petal"] += np.arange(len(frame)) * 1e-4
+    frame.to_parquet(tmp_path / "flowers.parquet", row_group_size=500)
+    places = [1, 499, 500, 1001, 2399]
+    labels = labels_of(tmp_path / "flowers.parquet", places)
+    monkeypatch.setattr("gpssl.data._table.MEMORY_BYTES", 0)
+    gpssl.label(tmp_path / "flowers.parquet", "species", labels=labels, n_draws=5, max_inducing=20, out=tmp_path / "out.csv")
+    after = pd.read_csv(tmp_path / "out.csv")["species"]
+    assert after[places].tolist() == labels["species"].tolist()
+    assert after.notna().sum() == 805 - sum(frame["species"].notna()[places])
 
 
 def test_a_label_that_is_no_number_gets_a_sentence() -> None:

@@ -70,16 +70,23 @@ class GivenLabels:
         values[self.places] = self.values
         return replace(target, values=values)
 
-    def in_cells(self, column: Any, where: slice) -> Any:
-        """Return the cells of the target in some consecutive rows, with these labels in them."""
+    def about_errors(self, target: Target) -> str:
+        """Return what to know of held-out errors: rows that were chosen to be labeled are harder to predict than most."""
+        return (
+            f"{len(self.places):,} of the {int(target.is_known.sum()):,} labels are of rows that were chosen because they are hard to "
+            "predict: held-out labels are likely wrong more often than the predictions for other rows."
+        )
+
+    def in_cells(self, column: Any, where: slice, decimal: str = ".") -> Any:
+        """Return the cells of the target in some consecutive rows, with these labels in them, numbers in text with this decimal sign."""
         inside = (self.places >= where.start) & (self.places < where.stop)
-        cells, values = column.astype(object), self._like(column)
+        cells, values = column.astype(object), self._like(column, decimal)
         cells.iloc[self.places[inside] - where.start] = values[inside]
         if isinstance(values[0], str):
             return cells.where(cells.notna(), None).map(lambda cell: cell if cell is None or isinstance(cell, str) else text_of(cell))
         return cells.where(cells.notna(), None).astype(column.dtype if column.dtype.kind != "i" else "Int64")
 
-    def _like(self, column: Any) -> NDArray[Any]:
+    def _like(self, column: Any, decimal: str) -> NDArray[Any]:
         """Return the labels as the column has its cells: numbers where it holds numbers, if all of them are, and otherwise texts."""
         is_whole, is_number = column.dtype.kind in "iu", column.dtype.kind in "iuf"
         try:
@@ -87,7 +94,9 @@ class GivenLabels:
         except ValueError:
             is_number = False
         if not is_number or (is_whole and (numbers % 1 != 0).any()):
-            return np.array([value if isinstance(value, str) else text_of(value) for value in self.values], dtype=object)
+            return np.array(
+                [value if isinstance(value, str) else f"{value:.15g}".replace(".", decimal) for value in self.values], dtype=object
+            )
         return np.array([int(number) if is_whole else number for number in numbers.tolist()], dtype=object)
 
 

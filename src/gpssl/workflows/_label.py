@@ -154,6 +154,8 @@ def label(
         subject.notes.extend(nothing_to_predict(subject, known))
         model = new_model(subject, subject.fit(settings), known, settings)
         found = find_out(model, subject, known, limit, settings.seed)
+        if subject.given is not None:
+            subject.notes.append(subject.given.about_errors(known))
         predict = PredictionColumns(found.fitted, target, None if limit.max_risk is None else found.expectation.threshold)
         columns = NewColumns(subject, lambda part, where: predict(part, ~known.is_known[where]))
         of_run = {"unlabeled": list(unlabeled), "target_kind": known.kind, "seed": settings.seed, "promise": asdict(limit), **found.notes()}

@@ -76,6 +76,8 @@ def text_of(cell: Any) -> str:
     """
     if isinstance(cell, str):
         return _of_text(" ".join(cell.split()))
+    if isinstance(cell, list | tuple | dict | np.ndarray):
+        return json.dumps(cell, ensure_ascii=False, sort_keys=True, default=_inside)
     if is_missing(cell):
         return ""
     if isinstance(cell, bool | np.bool_):
@@ -89,6 +91,11 @@ def text_of(cell: Any) -> str:
     if isinstance(cell, date):
         return _of_date(cell)
     return _of_text(" ".join(str(cell).split()))
+
+
+def _inside(value: Any) -> Any:
+    """Return what JSON knows, for what is in a list or a record."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
 
 def _of_text(text: str) -> str:

@@ -207,7 +207,7 @@ class Subject(ABC):
             if not only_new:
                 cells = part.cells(typed=typed)
                 if self.given is not None:
-                    cells[self.roles.target] = self.given.in_cells(cells[self.roles.target], where)
+                    cells[self.roles.target] = self.given.in_cells(cells[self.roles.target], where, self.style.decimal)
                 new = cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
             yield new
         finish()

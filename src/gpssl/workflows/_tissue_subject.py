@@ -101,6 +101,7 @@ class TissueSubject(Subject):
 
     def take(self, given: GivenLabels) -> None:
         """Merge labels into `obs`, which is written with the results."""
+        super().take(given)
         column = self.adata.obs[self.roles.target]
         self.adata.obs[self.roles.target] = given.in_cells(column, slice(0, self.n_rows))
         self.__dict__.pop("tidy", None)  # of the labels before
