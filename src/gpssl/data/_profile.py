@@ -221,7 +221,7 @@ def _of_cells(cells: Cells, looks: Looks, way: Way) -> Profiled:
     n_rows, n_missing, n_of_shapes = len(cells.places), int((cells.places < 0).sum()), _count(cells, looks.shapes)
     tally = _tally(cells, looks)
     if way.reading != "text":
-        values = read_cells(cells.distinct, way)
+        values = read_cells(cells.distinct, way, looks)
         unread = np.isnan(values) & present & ~np.isin(looks.shapes, _GAPS)
         found = _of_values(values, n_of_shapes, n_rows, n_missing, _first(cells, unread), counts)
         return Profiled(replace(found, tally=tally), spread_values(values, cells))

@@ -46,6 +46,7 @@ _COMPOUND = (
     rf"(?i)^(?:(?P<days>{_N}) ?(?:d|days?|tage?n?),? ?)?(?:(?P<hours>{_N}) ?(?:h|hrs?|hours?|std\.?|stunden?),? ?)?"
     rf"(?:(?P<minutes>{_N}) ?(?:m|mins?|minutes?|min\.|minuten?|'),? ?)?(?:(?P<seconds>{_N}) ?(?:s|secs?|seconds?|sek\.?|sekunden?|\"))?$"
 )
+_IN_PARTS = r"^P|\d ?[A-Za-z'][A-Za-z.,' ]*\d"
 _WITH_CLOCK = rf"^(?P<days>\d+) days?,? (?P<hours>\d{{1,2}}):(?P<minutes>[0-5]\d)(?::(?P<seconds>{_N}))?$"
 _ISO = rf"^P(?:(?P<weeks>{_N})W)?(?:(?P<days>{_N})D)?(?:T(?:(?P<hours>{_N})H)?(?:(?P<minutes>{_N})M)?(?:(?P<seconds>{_N})S)?)?$"
 _SECONDS = {"weeks": 604_800, "days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -140,12 +141,14 @@ def _unit_and_many(front: str, behind: str) -> tuple[str, float]:
 def _durations(texts: pa.Array) -> Array:
     """Return the seconds of durations with several parts, and of ISO's; NaN for all other cells."""
     seconds = np.full(len(texts), np.nan)
-    for pattern, fewest in ((_COMPOUND, 2), (_WITH_CLOCK, 2), (_ISO, 1)):
-        found = compute.extract_regex(texts, pattern)
-        for place in np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False)):
+    likely = np.flatnonzero(mask_of(compute.match_substring_regex(texts, _IN_PARTS)))
+    here = texts.take(pa.array(likely))
+    for pattern, fewest in ((_COMPOUND, 2), (_WITH_CLOCK, 2), (_ISO, 1)) if len(likely) else ():
+        found = compute.extract_regex(here, pattern)
+        for place in np.flatnonzero(mask_of(found.is_valid())):
             parts = {name: float(part.replace(",", ".")) for name, part in found[int(place)].as_py().items() if part}
-            if len(parts) >= fewest and np.isnan(seconds[place]):
-                seconds[place] = sum(_SECONDS[name] * part for name, part in parts.items())
+            if len(parts) >= fewest and np.isnan(seconds[likely[place]]):
+                seconds[likely[place]] = sum(_SECONDS[name] * part for name, part in parts.items())
     return seconds
 
 

@@ -182,18 +182,18 @@ def finite_or_nan(values: Array) -> Array:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def read_cells(cells: pa.Array, way: Way) -> Array:
-    """Return the values of different cells, NaN for those that the reading does not fit."""
+def read_cells(cells: pa.Array, way: Way, looks: Looks | None = None) -> Array:
+    """Return the values of different cells, NaN for those that the reading does not fit; their looks, where known, save work."""
     reading = way.reading
     if reading == "boolean":
         lower = compute.utf8_lower(cells)
         known = np.where(mask_of(compute.is_in(lower, pa.array((*FALSE, "0")))), 0.0, np.nan)
         return np.where(mask_of(compute.is_in(lower, pa.array((*TRUE, "1")))), 1.0, known)
     if reading in NUMBERS:
-        return _read_numbers(cells, way)
+        return _read_numbers(cells, way, looks)
     if reading == "duration":
         clocks = read_long_times(cells)
-        return np.where(np.isnan(clocks), _read_numbers(cells, Way("point", "s")), clocks)
+        return np.where(np.isnan(clocks), _read_numbers(cells, Way("point", "s"), looks), clocks)
     if reading == "time":
         return read_times(cells)
     if reading in ("weekday", "month"):
@@ -201,7 +201,7 @@ def read_cells(cells: pa.Array, way: Way) -> Array:
     return read_dates(cells, reading == "day first")
 
 
-def _read_numbers(cells: pa.Array, way: Way) -> Array:
+def _read_numbers(cells: pa.Array, way: Way, looks: Looks | None) -> Array:
     fits, pointed = _with_points(cells, way.reading)
     numbers = compute.if_else(fits, pointed, NO_TEXT)
     if way.unit == FRACTIONS:
@@ -209,9 +209,9 @@ def _read_numbers(cells: pa.Array, way: Way) -> Array:
         values = read_in_unit(numbers, np.full(n_cells, "", dtype=object), np.ones(n_cells), way.unit)
     else:
         values = as_floats(numbers.cast(pa.float64()))
-    left = np.flatnonzero(np.isnan(values) & ~mask_of(compute.is_null(cells)))
+    left = np.flatnonzero(np.isnan(values) & ~mask_of(compute.is_null(cells))) if looks is None else looks.places
     if len(left):
-        dressed = undress(cells.take(pa.array(left)))
+        dressed = undress(cells.take(pa.array(left))) if looks is None else looks.dressed
         fits, pointed = _with_points(dressed.cores, way.reading)
         values[left] = read_in_unit(compute.if_else(fits, pointed, NO_TEXT), dressed.units, dressed.many, way.unit)
     return values
