@@ -155,3 +155,23 @@ def test_targets_with_units_are_numbers_and_ranges_are_classes(tmp_path: Path) -
     assert "Numbers with units: 'amount' (€)." in " ".join(amount["notes"])
     size = as_json("label", tmp_path / "sizes.csv", "--target", "size", "-o", tmp_path / "b.csv", *FEW)
     assert (size["kind"], size["classes"]) == ("class", ["5-10", "<5", ">10"])
+
+
+def test_each_column_that_is_left_out_is_named_with_the_reason(tmp_path: Path) -> None:
+    rows = range(60)
+    frame = pd.DataFrame({"x": np.sin(rows), "mixed": [f"{place * 7}" if place % 4 else f"{place}/a" for place in rows]})
+    for name in ("who", "nick", "mail"):
+        frame[name] = [f"{name}{place}" for place in rows]
+    few = " ".join(as_json("embed", _csv(frame, tmp_path / "few.csv"), "-o", tmp_path / "few-map.csv")["notes"])
+    assert "'who' (it looks like an ID: 60 different texts in 60 rows)" in few
+    assert "60 different texts in 60 rows, 45 of them with a number: if it is a measure, mend the other cells, such as '0/a'" in few
+    for name in ("alike", "same", "one"):
+        frame[name] = 3
+    many = " ".join(as_json("embed", _csv(frame, tmp_path / "many.csv"), "-o", tmp_path / "many-map.csv")["notes"])
+    told = "'mixed', 'who', 'nick', 'mail' (each: it looks like an ID), 'alike', 'same', 'one' (each: all its cells are alike)."
+    assert f"Not learned from: {told}" in many
+
+
+def _csv(frame: pd.DataFrame, path: Path) -> Path:
+    frame.to_csv(path, index=False)
+    return path

@@ -28,6 +28,7 @@ from ._profile import NO_FINDINGS, SKETCH_SIZE, Findings
 from ._readings import (
     DASHES,
     DATES,
+    NUMBER_SHAPES,
     NUMBERS,
     SHAPE,
     Reading,
@@ -55,6 +56,8 @@ ID_NAME = re.compile(r"(?i:unnamed: ?\d+|index|idx|row|row ?names?|(.*[ _.-])?(i
 FEWEST_CONSECUTIVE = 8
 """The fewest consecutive numbers that are no accident."""
 NEARLY = 0.95
+MANY_NUMBERS = 0.5
+"""The share of cells with numbers from which on a column of text may have been meant as numbers."""
 LONGEST_WORD = 5
 """Letters beyond which a text without blanks may be a sentence, in languages that have none."""
 LARGEST_WHOLE = 2**53
@@ -258,9 +261,9 @@ def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
         if is_ambiguous_date(found.shapes):
             return "day and month of its dates cannot be told apart: write them as 2024-12-31"
         many = f"{found.n_distinct:,.0f}" if found.n_distinct < SKETCH_SIZE else f"about {found.n_distinct:,.0f}"
-        return f"it looks like an ID: {many} different texts in {found.n_values:,} rows"
-    if column.kind != "number" or not found.is_whole:
-        return None
+        return f"it looks like an ID: {many} different texts in {found.n_values:,} rows{_numbers_among(found)}"
+    if column.kind != "number" or not found.is_whole or column.unit not in (None, "th"):
+        return None  # nobody gives rows a number with a unit, but for the first, the second, …
     if found.n_values >= FEWEST_CONSECUTIVE and found.are_consecutive:
         return f"it looks like an ID: it counts the rows from {found.minimum:.0f} to {found.maximum:.0f}"
     if not is_unnamed and not ID_NAME.fullmatch(column.name):
@@ -270,6 +273,15 @@ def looks_like_id(column: Column, *, is_unnamed: bool) -> str | None:
     if found.n_distinct >= (1 if found.n_distinct < SKETCH_SIZE else NEARLY) * found.n_values:
         return "it looks like an ID: by its name, and all its numbers are different"
     return None
+
+
+def _numbers_among(found: Findings) -> str:
+    """Return what to do with a column of text that perhaps was to be one of numbers."""
+    n_numbers = int(found.shapes[NUMBER_SHAPES].sum())
+    if n_numbers < MANY_NUMBERS * found.n_values:
+        return ""
+    example = f", such as {found.odd[:40]!r}" if found.odd is not None else ""
+    return f", {n_numbers:,} of them with a number: if it is a measure, mend the other cells{example}"
 
 
 MAY_BE_A_CLASS = "None"

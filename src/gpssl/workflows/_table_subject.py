@@ -31,6 +31,8 @@ from ._choices import Alike, Settings
 from ._subject import Roles, Subject, SubjectPart, left_out_notes
 
 MOST_REASONS = 5
+"""The most columns that are left out with a reason of their own in a note."""
+MOST_NAMES = 50
 
 
 class TableSubject(Subject):
@@ -137,12 +139,16 @@ class TableSubject(Subject):
 
 
 def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
-    """Return a note on columns that are not learned from, though nobody asked for that."""
-    reasons = [f"{name!r} ({reason})" for name, reason in dropped.items() if name not in asked]
+    """Return a note on columns that are not learned from, though nobody asked for that. Many are named together with what they share."""
+    reasons = {name: reason for name, reason in dropped.items() if name not in asked}
     if not reasons:
         return []
-    more = f" and {len(reasons) - MOST_REASONS:,} more" if len(reasons) > MOST_REASONS else ""
-    advice = (
-        " Pass keep=[COLUMN] to learn from one that looks like an ID." if any("looks like an ID" in reason for reason in reasons) else ""
-    )
-    return [f"Not learned from: {', '.join(reasons[:MOST_REASONS])}{more}.{advice}"]
+    told = [f"{name!r} ({reason})" for name, reason in reasons.items()]
+    if len(reasons) > MOST_REASONS:
+        shared: dict[str, list[str]] = {}
+        for name, reason in reasons.items():
+            shared.setdefault(reason.partition(":")[0], []).append(name)
+        told = [f"{listed(names, MOST_NAMES)} ({'each: ' if len(names) > 1 else ''}{reason})" for reason, names in shared.items()]
+    is_id = any("looks like an ID" in reason for reason in reasons.values())
+    advice = " Pass keep=[COLUMN] to learn from one that looks like an ID." if is_id else ""
+    return [f"Not learned from: {', '.join(told)}.{advice}"]
