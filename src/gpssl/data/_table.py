@@ -27,18 +27,17 @@ from ._columns import (
     check_kinds,
     header_of_columns,
     keep_codes,
-    looks_like_id,
     missing_labels,
     origins,
     settle_columns,
     waves_of,
-    why_not,
 )
 from ._decisions import Wanted
 from ._errors import FileError, beginning, listed, no_such_column
 from ._formats import open_source
 from ._frames import MISSING_WORDS, ColumnFacts, ColumnKind
 from ._labels import TargetKind
+from ._left_out import looks_like_id, why_not
 from ._outputs import Style
 from ._reading_notes import notes_on_reading
 from ._source import TableSource, Where
