@@ -23,6 +23,7 @@ from . import (
     linearity,
     logistic_heads,
     million_rows,
+    next_rows,
     nystroem,
     paper_algorithm,
     pass_over_data,
@@ -54,6 +55,7 @@ GROUPS: dict[str, tuple[ModuleType, ...]] = {
     "spatial": (large_slice,),
     "files": (embed_csv,),
     "pool": (pool,),
+    "next": (next_rows,),
     "commands": (commands,),
 }
 """Each has a run and a file of its own."""

@@ -34,8 +34,8 @@ COUNTS = (20, 30, 40, 50, 60)
 TESTED = (20, 30, 40)
 BATCH = 10
 NEXT = "next"
-SPLITS_OF_NUMBERS = 5
-SPLITS_OF_STOP = 4
+SPLITS_OF_NUMBERS = 3
+SPLITS_OF_STOP = 3
 
 OF_CLASSES, OF_NUMBERS = ("log loss", "error rate"), ("NLL", "RMSE")
 QUICK_TABLES = ("heart", "diabetes")
@@ -200,7 +200,7 @@ def report(records: Sequence[Record]) -> dict[str, str]:
         if mine:
             for one in scores:
                 blocks[f"next {name}, {one}"] = means_table(mine, one)
-                blocks[f"next {name}, tests by {one}"] = tests_table(mine, one)
+                blocks[f"next {name}, tests by {one}"] = ahead_table(mine, one)
             blocks[f"next {name}, tables"] = per_table(mine, scores[0], TESTED[1])
     if stops:
         blocks["next when to stop"] = stop_table(stops)
@@ -217,7 +217,7 @@ def means_table(records: Sequence[Record], name: str) -> str:
     return table([f"{name}, {len(means[0].data)} tables", *(f"{count} labels" for count in (START, *COUNTS))], rows)
 
 
-def tests_table(records: Sequence[Record], name: str) -> str:
+def ahead_table(records: Sequence[Record], name: str) -> str:
     """Return tests over tables whether `next` is ahead of, or behind, each other way, corrected over the three numbers of labels."""
     means = {count: TableMeans(records, name, count) for count in TESTED}
     rows = []

@@ -21,8 +21,8 @@ from .next_samples import Places, Sample
 from .tables import table
 
 STOP = "when to stop"
-STOP_TABLES = ("wisconsin", "texture", "wdbc", "ring", "optdigits")
-FIRST, FACTOR, MOST = 50, 1.25, 500
+STOP_TABLES = ("wisconsin", "wdbc", "ring", "ionosphere")
+FIRST, FACTOR, MOST = 50, 1.25, 400
 MAX_RISK, CONFIDENCE = 0.05, 0.95
 N_FOLDS = 5
 
