@@ -39,6 +39,7 @@ class Target(StrEnum):
     FEW_TARGETS = "few-targets"
     CLUSTERS = "clusters"
     NEXT = "next"
+    SMS = "sms"
     SPATIAL = "spatial"
     ALL = "all"
 

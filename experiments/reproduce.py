@@ -32,6 +32,7 @@ from . import (
     promises,
     regression,
     scaling,
+    sms,
     spatial,
     temperature,
     uci,
@@ -55,6 +56,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "few-targets": few_targets,
     "clusters": clusters,
     "next": next_rows,
+    "sms": sms,
     "spatial": spatial,
 }
 
