@@ -37,7 +37,11 @@ class PoolRows:
 
     def suiting(self, kernel: Kernel) -> NDArray[Any]:
         """Return the rows as this kernel takes them."""
-        rows = self.prepared[kind_of_rows(kernel)]
+        return self.of_kind(kind_of_rows(kernel))
+
+    def of_kind(self, kind: str) -> NDArray[Any]:
+        """Return the rows as kernels for this kind of rows take them."""
+        rows = self.prepared[kind]
         return rows.toarray() if issparse(rows) else rows
 
     def __getitem__(self, block: slice) -> PoolRows:
@@ -76,9 +80,13 @@ class KernelMembers:
 
     def __call__(self, rows: PoolRows) -> Iterator[Array]:
         """Yield each member's features, which are evaluated once for all. [1, n, M] each"""
-        shared = self.features.project(rows.suiting(self.kernel), self.basis[:, self._kept])
+        shared = self.features.project(rows.of_kind(self._kind), self.basis[:, self._kept])
         for root, kept in zip(self.roots, self._kept_by_member, strict=True):
             yield (shared[:, kept] * root[self._kept][kept])[None]
+
+    @cached_property
+    def _kind(self) -> str:
+        return kind_of_rows(self.kernel)  # a look into all terms of a kernel takes longer than a small block of rows
 
     @cached_property
     def _kept(self) -> NDArray[np.intp]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from numbers import Integral, Real
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import joblib
 import numpy as np
@@ -74,10 +75,11 @@ class TfidfKernel(_StringKernel):
         """Return a hash of the words and their weights, for `SelfDescribingKernel`."""
         given = _default_vectorizer() if self.vectorizer is None else self.vectorizer
         fitted = given.estimator if self.is_resolved else given
-        # scikit-learn remembers where in memory the stop words lie, which differs between processes.
-        state = {name: value for name, value in fitted.__getstate__().items() if name != "_stop_words_id"}
+        if self.is_resolved and fitted not in _HASHES:
+            _HASHES[fitted] = _hash_of_state(fitted)
+        state = _HASHES[fitted] if self.is_resolved else _hash_of_state(fitted)
         limit = "" if self.is_resolved or self.max_rows is None else f", {self.max_rows}"
-        return f"TfidfKernel({type(fitted).__name__}, {joblib.hash(state)}, {self.length_scale!r}{limit})"
+        return f"TfidfKernel({type(fitted).__name__}, {state}, {self.length_scale!r}{limit})"
 
     def __repr__(self) -> str:
         return full_repr(self, without=("max_rows",) if self.max_rows is None else ())
@@ -114,6 +116,15 @@ class TfidfKernel(_StringKernel):
         vectors.eliminate_zeros()
         nothing_known = (np.diff(vectors.indptr) == 0).astype(np.float64)
         return csr_array(hstack([vectors, csr_array(nothing_known[:, None])], format="csr"))
+
+
+_HASHES: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""Hashes of vectorizers that are fitted and frozen, whose many words take long to hash."""
+
+
+def _hash_of_state(vectorizer: Any) -> str:
+    # scikit-learn remembers where in memory the stop words lie, which differs between processes.
+    return str(joblib.hash({name: value for name, value in vectorizer.__getstate__().items() if name != "_stop_words_id"}))
 
 
 def _default_vectorizer() -> TfidfVectorizer:

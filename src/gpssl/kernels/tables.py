@@ -15,7 +15,7 @@ from sklearn.utils._indexing import _get_column_indices
 
 from .._runtime import GRAPH_TEXTS, MOST_TEXTS
 from .._validation import check_number
-from ..data._arrays import in_double_precision
+from ..data._arrays import DistinctRows, in_double_precision
 from ..data._frames import MOST_CATEGORIES, are_codes, check_names, encode_column, encode_table
 from ..data._free_text import encode_with_texts, text_columns
 from ..data._rows import MappedRows, Rows
@@ -126,7 +126,7 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
         names = [] if rows.header is None else list(rows.header.columns)
         header = None if rows.header is None else rows.header[[names[place] for place in places]]
         if _is_for_texts(kernel):
-            return resolve_kernel(kernel, MappedRows(rows.only(places), itemgetter((slice(None), 0)), 1), seed), places
+            return resolve_kernel(kernel, _TextRows(rows.only(places), itemgetter((slice(None), 0)), 1), seed), places
         return resolve_kernel(kernel, MappedRows(rows.only(places), _check_of_group(name, kernel), len(places), header), seed), places
 
     def block_kernel(self, points: Array) -> BlockKernel:
@@ -191,6 +191,15 @@ class ColumnKernel(CallByBlocks, TakesTables, GenericKernelMixin, Kernel):
             check_number("Each weight", float(weight), Real, at_least=0)
             if self.combine == "product" and weight > 1:
                 raise ValueError(f"The weights of a product are between 0 and 1, got {weight:g}.")
+
+
+class _TextRows(MappedRows):
+    """The texts of one column of a table."""
+
+    def sample(self, limit: int, seed: int) -> DistinctRows:
+        """Return distinct texts, chosen among the cells of the table, which are hashed faster than objects are."""
+        found = self.rows.sample(limit, seed)
+        return DistinctRows(found.rows[:, 0], found.weight, found.hashes)
 
 
 def _are_positions(columns: _Columns) -> bool:
