@@ -195,6 +195,7 @@ def test_column_that_tells_the_label_is_named(tmp_path: Path) -> None:
     )
     ignored = done("label", table, "-t", "kind", "-o", tmp_path / "out.csv", "--ignore", "outcome_code", "--force", *FEW)
     assert "without error: if" not in ignored
+    assert any("'outcome_code' alone" in note for note in gpssl.compare(frame, "kind", n_splits=2, n_draws=3).notes)
     few = frame.assign(kind=frame["kind"].where(frame["kind"].notna().cumsum() <= 20))
     assert not any("without error: if" in note for note in gpssl.label(few, "kind", n_draws=5).notes)  # 20 labels may be an accident
 
@@ -241,3 +242,11 @@ def test_advice_to_use_an_option_is_not_given_while_it_is_used(tmp_path: Path) -
     frame = prices(60, 30)
     table = written(frame.assign(price=frame["price"].round()), tmp_path / "prices.csv")
     assert "For numbers, pass --numeric" not in done("label", table, "-t", "price", "--classes", "-o", tmp_path / "out.csv", *FEW)
+    things = written(two_groups(200, 40).assign(code=[f"C{place}" for place in range(200)]), tmp_path / "things.csv")
+    advised = done("embed", things, "-o", tmp_path / "things-out.csv")
+    assert "Pass --keep COLUMN" in advised
+    output = done("embed", things, "-o", tmp_path / "things-out.csv", "--force", "--keep", "code", "--max-inducing", "8")
+    assert "8 inducing points leave" in output
+    assert "--max-inducing" not in output
+    assert "'number' (it looks like an ID" in output
+    assert "Pass --keep" not in output

@@ -20,6 +20,7 @@ from ..data._labels import TargetKind
 from ..evaluation._held_out import Labeled, check_labels, probabilities_of
 from ..evaluation._scores import HIGHER_IS_BETTER, Estimate, score_classification, score_regression
 from ..workflows._choices import DECIDING, MAX_INDUCING, MAX_ROWS, N_SPLITS, POOL, Alike, Kind, Settings
+from ..workflows._label_findings import notes_on_rows
 from ..workflows._subject import Roles, open_subject
 from ._deciding import (
     FEW_SPLITS,
@@ -134,10 +135,11 @@ def compare(
     subject = open_subject(table, Roles(target, target_kind, group, keep, ignore, unlabeled, sheet))
     labels = subject.target()
     numeric = labels.kind == "number"
-    with subject.noting():
+    with subject.noting(settings):
         check_labels(labels, subject.name, subject.notes)
         kernel = subject.kernel(settings)
         rows, labeled = rows_to_compare_on(subject, subject.labeled(), max_rows, random_state)
+        subject.notes.extend(notes_on_rows(labeled, subject))
         splits = _splits(labeled, n_splits, random_state, numeric=numeric)
         contest = contest_on(rows, kernel, settings, subject.kind, regression=numeric)
         records, left_out = run_rivals(contest, lambda method, models: _run(method, models, labeled, splits), needed=(POOL, COLUMNS))

@@ -109,7 +109,7 @@ def cluster(
     subject = open_subject(table, Roles(keep=keep, ignore=ignore, sheet=sheet), results=RESULTS)
     if not isinstance(n_clusters, str) and n_clusters > subject.n_rows:
         raise ChoiceError("n_clusters", f"{subject.n_rows:,} rows cannot form {n_clusters:,} clusters.")
-    with subject.noting():
+    with subject.noting(settings):
         ssl = widened(subject.fit(settings), n_components)
         model = PosteriorClustering(
             n_clusters, FrozenEstimator(ssl), max_clusters=max_clusters, n_draws=n_draws, random_state=random_state

@@ -121,7 +121,7 @@ def embed(
     out, model_file = as_path(out), model_path(as_path(out), model_out)
     written = check_outputs([table], [out, model_file], force=force)
     subject = open_subject(table, Roles(keep=keep, ignore=ignore, sheet=sheet), results=RESULTS)
-    with subject.noting():
+    with subject.noting(settings):
         ssl = subject.fit(settings)
         representation = RepresentationColumns(ssl)
         columns = NewColumns(subject, lambda part, _: representation(part.learned_rows))

@@ -149,7 +149,7 @@ def label(
     subject = open_subject(table, roles, results=names_of_results(target), labels=labels)
     known = subject.target()
     limit = RiskLimit(risk_of(max_risk, known.kind), confidence)
-    with subject.noting():
+    with subject.noting(settings):
         check_labels(known, subject.name, subject.notes)
         subject.notes.extend(nothing_to_predict(subject, known))
         model = new_model(subject, subject.fit(settings), known, settings)

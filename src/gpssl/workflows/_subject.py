@@ -31,7 +31,7 @@ from ..estimator import GPSSL
 from ..evaluation._held_out import Labeled
 from ..io._card import OutsideTrainingRangeWarning, card_of
 from ..io._model_files import attach_card, save
-from ._choices import ChoiceError, Kind, Settings
+from ._choices import MAX_INDUCING, ChoiceError, Kind, Settings
 
 if TYPE_CHECKING:
     from ._given_labels import GivenLabels
@@ -213,9 +213,13 @@ class Subject(ABC):
         finish()
 
     @contextmanager
-    def noting(self) -> Iterator[None]:
-        """Turn warnings within this block into notes, each once, and add the notes to an error: they may explain it."""
+    def noting(self, settings: Settings | None = None) -> Iterator[None]:
+        """Turn warnings within this block into notes, each once, and add the notes to an error: they may explain it.
+
+        A note does not advise a person to use an option that the settings show in use.
+        """
         is_noted = False
+        is_advised = settings is None or settings.max_inducing == MAX_INDUCING
 
         def note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
             nonlocal is_noted
@@ -223,7 +227,10 @@ class Subject(ABC):
                 if is_noted:  # each part of a table may warn: the first warning is enough
                     return
                 is_noted = True
-            text = FEW_INDUCING.sub(lambda few: f"{few[1]}: max_inducing={2 * int(few[2])} would follow the rows better.", str(message))
+            text = FEW_INDUCING.sub(
+                lambda few: f"{few[1]}: max_inducing={2 * int(few[2])} would follow the rows better." if is_advised else f"{few[1]}.",
+                str(message),
+            )
             if text not in self.notes:
                 self.notes.append(text)
 

@@ -58,7 +58,7 @@ class TableSubject(Subject):
         )
         earlier = [] if results is None else [name for name in self.table.names if results.fullmatch(name) and name != roles.target]
         self.n_rows = self.table.n_rows
-        self.notes = [*self.table.notes, *_left_out(self.table.dropped, [*asked, *earlier])]
+        self.notes = [*self.table.notes, *_left_out(self.table.dropped, [*asked, *earlier], roles.keep)]
         if earlier:
             self.notes.append(f"Columns of an earlier run are not learned from, and replaced in the results: {listed(earlier)}.")
         self.facts, self.dropped, self.style = self.table.facts, self.table.dropped, self.table.style
@@ -138,7 +138,7 @@ class TableSubject(Subject):
         return np.array([f"row {row}" if name is None else name for row, name in enumerate(self.table.texts(self.roles.group))])
 
 
-def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
+def _left_out(dropped: Mapping[str, str], asked: Sequence[str], keep: Sequence[str]) -> list[str]:
     """Return a note on columns that are not learned from, though nobody asked for that. Many are named together with what they share."""
     reasons = {name: reason for name, reason in dropped.items() if name not in asked}
     if not reasons:
@@ -149,6 +149,6 @@ def _left_out(dropped: Mapping[str, str], asked: Sequence[str]) -> list[str]:
         for name, reason in reasons.items():
             shared.setdefault(reason.partition(":")[0], []).append(name)
         told = [f"{listed(names, MOST_NAMES)} ({'each: ' if len(names) > 1 else ''}{reason})" for reason, names in shared.items()]
-    is_id = any("looks like an ID" in reason for reason in reasons.values())
-    advice = " Pass keep=[COLUMN] to learn from one that looks like an ID." if is_id else ""
+    is_advised = not keep and any("looks like an ID" in reason for reason in reasons.values())  # who keeps some knows how
+    advice = " Pass keep=[COLUMN] to learn from one that looks like an ID." if is_advised else ""
     return [f"Not learned from: {', '.join(told)}.{advice}"]
