@@ -160,9 +160,11 @@ def test_times_that_a_file_knows_as_such(tmp_path: Path) -> None:
     table = open_table(path)
     assert table.used[:2] == ["v (sine of the day)", "v (cosine of the day)"]
     np.testing.assert_allclose(positions(table, "day")[2], [0, -1], atol=1e-12)
-    rows = TableFiles(path)
+    (tmp_path / "table.csv").write_text("v,other\n06:00,3\n12:00,4\n")
+    rows = TableFiles([path, tmp_path / "table.csv"])
     assert rows.names == ["v (sine of the day)", "v (cosine of the day)", "other"]
-    np.testing.assert_allclose(np.concatenate([part.rows for part in rows.parts()])[:, :2], positions(table, "day"))
+    expected = np.concatenate([positions(table, "day"), [[1.0, 0.0], [0.0, -1.0]]])
+    np.testing.assert_allclose(np.concatenate([part.rows for part in rows.parts()])[:, :2], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -81,12 +81,13 @@ WEEKDAYS = _numbered(
 class Cycle(NamedTuple):
     """What comes again: after its last value comes its first."""
 
+    reading: str
+    """The one that finds where in the cycle a cell is."""
     name: str
     period: float
 
 
-CYCLES = {"time": Cycle("day", 86_400.0), "weekday": Cycle("week", 7.0), "month": Cycle("year", 12.0)}
-"""By the reading that finds where in the cycle a cell is."""
+CYCLES = {cycle.reading: cycle for cycle in (Cycle("time", "day", 86_400.0), Cycle("weekday", "week", 7.0), Cycle("month", "year", 12.0))}
 
 
 class Wave(NamedTuple):
@@ -107,16 +108,14 @@ class Wave(NamedTuple):
         return np.sin(angle) if self.is_sine else np.cos(angle)
 
 
-def wave_named(name: str, names: Iterable[str]) -> tuple[Wave, str] | None:
-    """Return the wave of one of these columns that has this name, and how the column is to be read; None where there is none."""
-    if not name.endswith(")"):
-        return None
+def wave_named(name: str, names: Iterable[str]) -> Wave | None:
+    """Return the wave of one of these columns that has this name; None where there is none."""
     known = set(names)
-    for reading, cycle in CYCLES.items():
+    for cycle in CYCLES.values():
         for is_sine in (True, False):
             ending = Wave("", is_sine, cycle).name
             if name.endswith(ending) and name.removesuffix(ending) in known:
-                return Wave(name.removesuffix(ending), is_sine, cycle), reading
+                return Wave(name.removesuffix(ending), is_sine, cycle)
     return None
 
 

@@ -19,7 +19,7 @@ ENOUGH = 0.99
 WITH_FEW_WORDS = ((0.9, 8), (0.5, 3))
 """The same where the other cells are at most so many different words, and the numbers are too many to be codes of classes."""
 MOST_BOUNDS = 0.5
-"""The largest share of numbers such as "<5" in a column of numbers: with more, they are names of ranges."""
+"""The largest share of numbers such as "<5" in a column of few different numbers: with more, they are names of ranges."""
 LASTS = re.compile(r"(?i).*(duration|elapsed|runtime|run[ _]time|dauer|laufzeit|time[ _](taken|spent|to)\b).*")
 """Names of columns in which 01:20:00 is no time of day."""
 MAX_PASSES = 6
@@ -150,9 +150,10 @@ class _Decision:
 
     def _are_numbers(self, way: Way) -> bool:
         n_numbers = self._n_numbers(way)
-        if self._tally.n_bounds > MOST_BOUNDS * n_numbers:
+        are_many = self._tally.numbers is None
+        if self._tally.n_bounds > MOST_BOUNDS * n_numbers and not are_many:
             return False
-        return self._are_enough(n_numbers, are_many=self._tally.numbers is None or self._tally.n_dressed > 0)
+        return self._are_enough(n_numbers, are_many=are_many or self._tally.n_dressed > 0)
 
     def _are_enough(self, n_fitting: int, *, are_many: bool = True) -> bool:
         """Return whether the cells that do not fit may count as missing."""

@@ -161,7 +161,7 @@ class FileTable:
     def _asked(self, fact: ColumnFacts) -> tuple[str, Wanted]:
         """Return the column of the file that a model learned from, and how it is to be read."""
         made = wave_named(fact.name, self._source.storage) if fact.name not in self._source.storage else None
-        return (fact.name, Wanted(fact.kind, fact.unit)) if made is None else (made[0].origin, Wanted("number", made[1]))
+        return (fact.name, Wanted(fact.kind, fact.unit)) if made is None else (made.origin, Wanted("number", made.cycle.reading))
 
     def _profile(self, asked: dict[str, Wanted]) -> None:
         """Find out what the columns hold, from all their cells."""
@@ -211,12 +211,12 @@ class FileTable:
             wave = made.get(name)
             if name in made and wave is None:
                 raise no_such_column(name, self._source.names, self._title)
-            origin, wanted = (name, Wanted()) if wave is None else (wave[0].origin, Wanted("number", wave[1]))
+            origin, wanted = (name, Wanted()) if wave is None else (wave.origin, Wanted("number", wave.cycle.reading))
             new |= {origin: wanted} if origin not in self._columns else {}
         self._columns |= settle_columns(self._source, new)
         for wave in made.values():
-            if wave is not None and wave[0].name not in self._columns:
-                self._waves_of(self._columns[wave[0].origin])
+            if wave is not None and wave.name not in self._columns:
+                self._waves_of(self._columns[wave.origin])
         return [self._columns[name] for name in names]
 
     def _waves_of(self, column: Column) -> list[Column]:

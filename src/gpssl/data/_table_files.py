@@ -174,7 +174,7 @@ def _opened(sources: Sequence[TableSource], names: Sequence[str]) -> list[_Opene
     """Find out how to read these columns of each file: the first file with rows says what they hold."""
     filled = next((source for source in sources if source.n_rows), sources[0])
     first = _columns_of(filled, names, {})
-    wanted = {column.origin: Wanted(column.kind, column.unit if column.wave is None else column.reading) for column in first}
+    wanted = {column.origin: Wanted(column.kind, column.unit if column.cycle is None else column.cycle.reading) for column in first}
     return [_OpenedFile(one, first if one is filled else _columns_of(one, names, wanted), one.n_rows) for one in sources]
 
 

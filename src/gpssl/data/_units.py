@@ -72,8 +72,8 @@ KNOWN: dict[str, Unit] = {
     **_decimal("amount", "mol", "nµm"),
     **_several("data", {"kB KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "bytes": 1}),
     **_several("rank", {"th st nd rd": 1}),
-    **_several("Celsius", {"°C ℃": 1}),
-    **_several("Fahrenheit", {"°F ℉": 1}),
+    **_several("Celsius", {"°C ℃ C degC": 1}),
+    **_several("Fahrenheit", {"°F ℉ F degF": 1}),
 }
 _MONEY = {
     "€": "EUR Euro euro Euros euros",
@@ -88,6 +88,10 @@ _MONEY = {
     **dict.fromkeys(("₽", "₩", "₺", "₪", "฿", "₴", "A$", "C$", "R$", "AUD", "CAD", "BRL", "CZK", "HUF", "MXN", "ZAR", "SGD", "HKD"), ""),
 }
 MONEY: dict[str, Unit] = {word: Unit(name, f"money {name}", Fraction(1)) for name, same in _MONEY.items() for word in (name, *same.split())}
+_ALIKE: dict[str, set[Unit]] = {}
+"""Units by small letters."""
+for _word, _unit in (KNOWN | MONEY).items():
+    _ALIKE.setdefault(_word.casefold(), set()).add(_unit)
 MANY = {
     **dict.fromkeys(("k", "K", "Tsd", "Tsd.", "thousand"), 10**3),
     **dict.fromkeys(("M", "m", "mn", "mio", "Mio", "Mio.", "million", "millions", "Millionen"), 10**6),
@@ -102,6 +106,8 @@ def unit_of(written: str) -> Unit:
     text = written.strip().replace("μ", "µ")
     if text in KNOWN or text in MONEY:
         return KNOWN.get(text) or MONEY[text]
+    if len(text) > 1 and len(alike := _ALIKE.get(text.casefold(), ())) == 1:
+        return next(iter(alike))  # MG are milligrams, but MW may be milliwatts, and a single letter anything
     above, slash, below = text.partition("/")
     over, under = KNOWN.get(above) or MONEY.get(above), KNOWN.get(below)
     if slash and over and under:
