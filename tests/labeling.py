@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,14 +61,14 @@ class LabelingPage:
 
     def __init__(self, driver: Any, folder: Path) -> None:
         self.driver, self.folder = driver, folder
+        self.n_opened = 0
 
     def open(self, page: LabelingContent | str, name: str = "label.html") -> LabelingPage:
-        """Open a page, with nothing kept of earlier ones."""
-        path = self.folder / name
-        path.write_text(page if isinstance(page, str) else render_labeling(page), encoding="utf-8")
+        """Open a page, for which the browser has kept nothing yet: each gets a fingerprint of its own."""
+        path, text = self.folder / name, page if isinstance(page, str) else render_labeling(page)
+        self.n_opened += 1
+        path.write_text(re.sub(r'"fingerprint":"\w+"', f'"fingerprint":"{self.n_opened}"', text), encoding="utf-8")
         self.driver.get(path.as_uri())
-        self.run("try { window.localStorage.clear() } catch {}")
-        self.driver.refresh()
         return self
 
     def press(self, *keys: str) -> LabelingPage:
@@ -88,6 +89,12 @@ class LabelingPage:
 
     def text(self, selector: str) -> str:
         return " ".join(str(self.find(selector).get_attribute("textContent")).split())
+
+    def wait_for(self, selector: str, words: str) -> None:
+        """Wait until an element says this."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.driver, 10).until(lambda _: self.text(selector) == words, f"{selector}: {self.text(selector)}")
 
     def run(self, script: str, *arguments: object) -> Any:
         return self.driver.execute_script(script, *arguments)

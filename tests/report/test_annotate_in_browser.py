@@ -129,7 +129,7 @@ def test_skipped_rows_can_be_looked_at_again(page: LabelingPage) -> None:
 def test_answers_survive_a_reload_and_belong_to_their_page(page: LabelingPage) -> None:
     page.open(content()).press("1", "n", "eggs", "\ue007", "s", "1")
     page.driver.refresh()
-    assert page.text("#progress-words") == "4 of 6 done"
+    page.wait_for("#progress-words", "4 of 6 done")  # a busy browser may tell a new page late
     assert page.text("#row-heading") == "Row 6"
     assert page.choices() == ["ham", "spam", "eggs"]
     page.press("u", "u", "u")
@@ -141,13 +141,30 @@ def test_answers_survive_a_reload_and_belong_to_their_page(page: LabelingPage) -
     page.driver.get((page.folder / "other.html").as_uri())
     assert page.text("#progress-words") == "0 of 6 done"
     page.driver.get(first)
-    assert page.text("#progress-words") == "1 of 6 done"
+    page.wait_for("#progress-words", "1 of 6 done")
+
+
+def test_two_windows_of_a_page_agree(page: LabelingPage) -> None:
+    page.open(content()).press("1")
+    first = page.driver.current_window_handle
+    address = page.driver.current_url
+    page.driver.switch_to.new_window("window")
+    try:
+        page.driver.get(address)
+        page.wait_for("#progress-words", "1 of 6 done")
+        page.press("2", "2")
+        page.driver.switch_to.window(first)
+        page.wait_for("#progress-words", "3 of 6 done")
+        page.driver.switch_to.window(page.driver.window_handles[-1])
+    finally:
+        page.driver.close()
+        page.driver.switch_to.window(first)
 
 
 @pytest.mark.parametrize("kept", ["not JSON", "null", "[]", '{"of": 3}', '{"of": [1], "history": []}'])
 def test_what_else_a_browser_kept_is_ignored(page: LabelingPage, kept: str) -> None:
     page.open(content())
-    page.run("localStorage.setItem(Object.keys(localStorage)[0], arguments[0])", kept)
+    page.run("localStorage.setItem(`gpssl-labels-${arguments[1]}`, arguments[0])", kept, page.n_opened)
     page.driver.refresh()
     assert page.text("#progress-words") == "0 of 6 done"
     page.press("1")

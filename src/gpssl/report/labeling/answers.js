@@ -3,27 +3,41 @@
 const KEY = `gpssl-labels-${given.fingerprint}`;
 const nRows = given.rows.length;
 
+// Whether this browser lets a page keep something. Answers are not written for that: another window may be about to write newer ones.
+function mayKeep() {
+  try {
+    window.localStorage.setItem(`${KEY}-may-keep`, "");
+    window.localStorage.removeItem(`${KEY}-may-keep`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 class Answers {
   constructor() {
     this.of = given.rows.map(() => null); // of each row: nothing yet, { label } or { isSkipped: true }
     this.history = []; // what each step replaced: { place, before }
     this.current = 0; // nRows: the summary
     this.nSaved = 0; // labels that the last file had
-    this.isKept = this.load() && this.keep();
+    this.isKept = mayKeep();
+    if (this.isKept) this.load();
   }
 
-  // Whether this browser lets a page keep something; what is not ours is ignored.
+  // Take over what the browser has kept; what is not ours is ignored.
   load() {
-    try {
-      const kept = JSON.parse(window.localStorage.getItem(KEY));
-      if (Array.isArray(kept?.of) && kept.of.length === nRows && Array.isArray(kept.history)) {
-        const { of, history, current, nSaved } = kept;
-        Object.assign(this, { of, history, current: Math.min(Math.max(Number(current) || 0, 0), nRows), nSaved: Number(nSaved) || 0 });
-      }
-      return true;
-    } catch (error) {
-      return error instanceof SyntaxError;
-    }
+    const kept = parsed(window.localStorage.getItem(KEY));
+    if (!Array.isArray(kept?.of) || kept.of.length !== nRows || !Array.isArray(kept.history)) return;
+    const { of, history, current, nSaved } = kept;
+    Object.assign(this, { of, history, current: Math.min(Math.max(Number(current) || 0, 0), nRows), nSaved: Number(nSaved) || 0 });
   }
 
   keep() {

@@ -178,6 +178,11 @@ function listen() {
   document.addEventListener("keydown", listenToKeys);
   prefersDark.addEventListener("change", () => setTheme(prefersDark.matches ? "dark" : "light"));
   window.addEventListener("beforeprint", fillPaper);
+  window.addEventListener("storage", ({ key, newValue }) => {
+    if (key !== KEY || newValue === null) return;
+    answers.load(); // the same page in another window
+    draw();
+  });
   window.addEventListener("beforeunload", (event) => {
     if (!answers.isKept && !answers.isSaved) event.preventDefault();
   });
