@@ -57,20 +57,9 @@ IMPORT_WHEN_USED = (
 
 
 READERS = (
-    *("_byte_stream", "_calendar", "_columns", "_csv_writing", "_databases", "_decisions", "_delimited", "_formats", "_json_lines"),
-    *(
-        "_label_cells",
-        "_layout",
-        "_profile",
-        "_quantities",
-        "_left_out",
-        "_reading_notes",
-        "_readings",
-        "_source",
-        "_table",
-        "_workbooks",
-        "_writing",
-    ),
+    *("_byte_stream", "_calendar", "_columns", "_csv_writing", "_databases", "_decisions", "_delimited", "_dialect", "_formats"),
+    *("_json_lines", "_label_cells", "_layout", "_left_out", "_profile", "_quantities", "_reading_notes", "_readings", "_source", "_table"),
+    *("_workbooks", "_writing"),
 )
 """Modules for tables in files, which need pandas and pyarrow: `gpssl.data` imports them when they are asked for."""
 

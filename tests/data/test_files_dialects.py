@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from gpssl.data import FileError, FileTable, open_table
-from gpssl.data._delimited import HEAD_BYTES
+from gpssl.data._byte_stream import HEAD_BYTES
 
 ROWS = 40
 
@@ -155,7 +155,8 @@ def test_few_ragged_rows_are_left_out_with_a_note(tmp_path: Path) -> None:
         ("1,2\n3,4\n", "give it a line of names"),
         ("a,b\n" + "1,2\n1,2,3\n" * 20, "line 3 has 3 cells instead of 2"),
         ("a,b\n1,2\n", "no column to learn from in its 1 row"),
-        (b"PK\x03\x04rest", "save the sheet as CSV"),
+        (b"PK\x03\x04rest", "rename it to end in .xlsx or .zip"),
+        (b"SQLite format 3\0rest", "rename it to end in .sqlite"),
         (b"a,b\n1,\x00\x00\n", "is no text"),
         (b"PAR1rest", "rename it to end in .parquet"),
         (gzip.compress(plain_text().encode() * 50)[:200], "cut off"),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from command import done
-from gpssl.data import FileTable, TableFiles, open_table
+from gpssl.data import FileError, FileTable, TableFiles, open_table
 
 N_ROWS = 40
 
@@ -157,3 +157,51 @@ def test_an_export_of_google_ads(tmp_path: Path) -> None:
     assert [note for note in table.notes if "UTF-16" in note or "tabs" in note or "Below the table, lines 34 to 35" in note] == table.notes[
         1:
     ]
+
+
+def test_an_export_of_google_forms(tmp_path: Path) -> None:
+    moments = [f"2024/01/{1 + row % 28:02d} {1 + row % 12}:30:07 {'AP'[row % 2]}M GMT+1" for row in range(60)]
+    rows = [f'"{moment}","{row % 9}","{["Yes", "No"][row % 2]}"' for row, moment in enumerate(moments)]
+    (tmp_path / "form.csv").write_text("\n".join(['"Timestamp","How many?","Do you like tea?"', *rows]), encoding="utf-8")
+    table = open_table(tmp_path / "form.csv")
+    assert {fact.name: fact.kind for fact in table.facts} == {"Timestamp": "date", "How many?": "number", "Do you like tea?": "boolean"}
+    assert table.frame()["Timestamp"].tolist()[:2] == [pd.Timestamp("2024-01-01 00:30:07"), pd.Timestamp("2024-01-02 13:30:07")]
+
+
+PAGES = [f"/page/{row % 9},{['DE', 'FR'][row % 2]},{3 * row + 1},{row % 7}" for row in range(60)]
+VIEWS, USERS = sum(3 * row + 1 for row in range(60)), sum(row % 7 for row in range(60))
+
+
+def test_exports_of_google_analytics(tmp_path: Path) -> None:
+    comments = ["# ----", "# Pages", "# 20240101-20240131", "# ----", ""]
+    (tmp_path / "new.csv").write_text("\n".join([*comments, "Page,Country,Views,Users", f",Grand total,{VIEWS},{USERS}", *PAGES]))
+    table = open_table(tmp_path / "new.csv")
+    assert table.n_rows == 60
+    assert f"The line below the names of the columns is no row and left out: 'Grand total {VIEWS} {USERS}'." in table.notes
+    assert table.lines(np.array([0, 59])).tolist() == [8, 67]
+    days = ["", "Day,Views", *(f"1/{day}/24,{3 * day}" for day in range(1, 32))]
+    (tmp_path / "old.csv").write_text("\n".join([*comments, "Page,Country,Views,Users", *PAGES, f",,{VIEWS},{USERS}", *days]))
+    table = open_table(tmp_path / "old.csv")
+    assert table.n_rows == len(table.frame()) == 60
+    assert f"Below the table, line 67 is no row and left out: '{VIEWS} {USERS}'." in table.notes
+    assert "Another table below, of 32 lines from line 69 on, is left out: 'Day,Views'." in table.notes
+    assert table.lines(np.array([0, 59])).tolist() == [7, 66]
+
+
+def test_rows_that_change_their_length_are_no_other_table(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("\n".join(["Page,Country,Views,Users", *PAGES, *(f"/page/{row},DE,3" for row in range(30))]))
+    with pytest.raises(FileError, match=r"30 of 90 rows .* line 62 has 3 cells instead of 4"):
+        open_table(tmp_path / "table.csv")
+
+
+def test_a_row_without_a_name_that_is_no_sum_stays(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("\n".join(["Page,Country,Views,Users", *PAGES, f",,{VIEWS + 1},3"]))
+    assert open_table(tmp_path / "table.csv").n_rows == 61
+
+
+def test_sums_with_money_and_thousands(tmp_path: Path) -> None:
+    prices = [1000 + 17.5 * row for row in range(40)]
+    rows = [f'shop {row % 6},{row % 5},"€ {price:,.2f}"' for row, price in enumerate(prices)]
+    (tmp_path / "table.csv").write_text("\n".join(["shop,kind,price", *rows, f'Total,,"€ {sum(prices):,.2f}"']), encoding="utf-8")
+    table = open_table(tmp_path / "table.csv")
+    assert (table.n_rows, table.frame()["price"].max()) == (40, prices[-1])

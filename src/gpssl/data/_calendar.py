@@ -24,7 +24,7 @@ CENTURY = 69
 _CLOCK = r"(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.,]\d+)?))?"
 _HALF = r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
 _TIME = rf"(?:[ T,]+{_CLOCK}{_HALF})?"
-_ZONE = r"(?: ?(?P<zone>Z|UTC|[+-]\d{2}:?(?:\d{2})?))?"
+_ZONE = r"(?: ?(?P<zone>Z|(?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d{2})?)?|[+-]\d{2}:?(?:\d{2})?))?"
 _END = rf"{_TIME}{_ZONE}$"
 _DAY, _MONTH, _YEAR = r"(?P<day>0?[1-9]|[12]\d|3[01])", r"(?P<month>0?[1-9]|1[0-2])", r"(?P<year>\d{4})"
 _DAY2, _MONTH2, _SHORT = r"(?P<day>0[1-9]|[12]\d|3[01])", r"(?P<month>0[1-9]|1[0-2])", r"(?P<year>\d{2})"
@@ -241,7 +241,7 @@ class _Fields:
         """Return how many seconds zones like +02:00 are ahead of Greenwich."""
         if not self.has("zone"):
             return np.zeros(len(self._fits))
-        parts = compute.extract_regex(self.text("zone").fill_null(""), r"^(?P<sign>[+-])(?P<hours>\d{2}):?(?P<minutes>\d*)$")
+        parts = compute.extract_regex(self.text("zone").fill_null(""), r"^(?:UTC|GMT)?(?P<sign>[+-])(?P<hours>\d{1,2}):?(?P<minutes>\d*)$")
         fits = mask_of(parts.is_valid())
         hours, minutes = (np.where(fits, number_of(compute.struct_field(parts, name), fits), 0.0) for name in ("hours", "minutes"))
         sign = np.where(mask_of(compute.equal(compute.struct_field(parts, "sign"), "-")), -1.0, 1.0)

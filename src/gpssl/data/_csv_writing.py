@@ -81,7 +81,7 @@ def _opened(path: Path, mode: Literal["rb", "wb", "ab"]) -> Iterator[BinaryIO]:
     """Open a file of bytes, or the bytes within a compressed one; the same rows give the same compressed file."""
     with open(path, mode) as file:
         if not ending_of(path)[1]:
-            yield file  # type: ignore[misc]  # mypy cannot tell from the mode that the file has bytes
+            yield file
             return
         with gzip.GzipFile(filename="", mode=mode, compresslevel=LEVEL, fileobj=file, mtime=0) as packed:
             yield packed  # type: ignore[misc]  # of the same methods

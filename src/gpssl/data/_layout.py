@@ -29,6 +29,7 @@ TOTALS = re.compile(
     r"(?i:(grand|overall|report)?\s*totals?|sums?|summen?|(gesamt|zwischen)(summe|ergebnis)|gesamt|insgesamt"
     r"|total (g[ée]n[ée]ral|general|geral)|ensemble|somme|totale?s?( generale)?|suma( total)?|soma|totaal|summa|totalt|i alt)\s*(:.*)?"
 )
+GRAND_TOTAL = "grand total"
 FOOTER = re.compile(
     r"(?i:sources?|quellen?|notes?|anmerkung(en)?|hinweise?|stand|created|generated|exported|downloaded|printed|erstellt|data|remarks?|legend|"
     r"legende|footnotes?|copyright|retrieved|last updated?|updated)\b.*[:\s].*|©.*|\(?\d[\d,. ]*\s*(rows?|records?|entries|results?|zeilen|"
@@ -149,15 +150,25 @@ def rows_below(store: ColumnStore, n_columns: int) -> list[str]:
 
 
 def is_below(row: Row) -> bool:
-    """Return whether a row may be no row of the table by what it holds alone: nothing, one cell of text at its beginning, or totals."""
+    """Return whether a row may be none by what it holds alone: nothing at its beginning, one cell of text there, or totals."""
     filled = [place for place, cell in enumerate(row) if cell]
-    return filled == [] or (filled == [0] and not NUMBER.fullmatch(row[0])) or _totals_place(row) is not None
+    if not row or not row[0]:
+        return True  # sums without a word have nothing in the first column
+    return (filled == [0] and not NUMBER.fullmatch(row[0])) or _totals_place(row) is not None
 
 
 def _totals_place(row: Row) -> int | None:
     """Return the place of the first text of a row if it is a word for totals."""
     first = next((place for place, cell in enumerate(row) if cell and cell not in DASHES and not NUMBER.fullmatch(cell)), None)
     return first if first is not None and TOTALS.fullmatch(row[first]) else None
+
+
+def is_grand_total(rows: Sequence[Row]) -> bool:
+    """Return whether the row below the names is the grand total, as Google Analytics puts it: these words, numbers, and else nothing."""
+    if len(rows) < 3:
+        return False
+    texts = [cell.strip() for cell in rows[1] if cell.strip() and not NUMBER.fullmatch(cell.strip())]
+    return len(texts) == 1 and texts[0].lower() == GRAND_TOTAL and not any(texts[0] in row for row in rows[2:])
 
 
 class _RowsAbove:
@@ -179,7 +190,9 @@ class _RowsAbove:
         place = _totals_place(row)
         if place is not None:
             return self._is_totals(row, place)
-        return not any(row) or self._is_footer(row[0], len(row))
+        if not row[0]:
+            return not any(row) or self._are_sums_alone(row)
+        return self._is_footer(row[0], len(row))
 
     def _is_totals(self, row: Row, place: int) -> bool:
         word = row[place].lower()
@@ -191,16 +204,27 @@ class _RowsAbove:
         n_sums = sum(self._is_sum(other, cell) for other, cell in others if cell)
         return n_empty + n_sums > MATCHES * len(others) or n_sums > 1
 
-    def _is_sum(self, place: int, cell: str) -> bool:
-        """Return whether a cell is the sum of its column, to the digits that it has, in any way to write numbers."""
-        return any(self._is_sum_read_as(place, cell, reading) for reading in NUMBERS)
+    def _are_sums_alone(self, row: Row) -> bool:
+        """Return whether a row has nothing in the first column, which no other row lacks, and sums that are larger than what they sum."""
+        if any(compute.any(compute.equal(cells, "")).as_py() for cells in self._column(0)):
+            return False
+        return any(self._is_sum(place, cell, larger=True) for place, cell in enumerate(row) if cell)
 
-    def _is_sum_read_as(self, place: int, cell: str, reading: Reading) -> bool:
-        shown = values_of(pa.array([cell]), Way(reading))[0]
+    def _is_sum(self, place: int, cell: str, *, larger: bool = False) -> bool:
+        """Return whether a cell is the sum of its column, to the digits that it has, in any way to write numbers."""
+        return any(self._is_sum_read_as(place, cell, reading, larger) for reading in NUMBERS)
+
+    def _is_sum_read_as(self, place: int, cell: str, reading: Reading, larger: bool) -> bool:
+        is_plain = NUMBER.fullmatch(cell) is not None
+        shown = values_of(_bare(pa.array([cell]), is_plain), Way(reading))[0]
         if np.isnan(shown):
             return False
-        total = sum(float(np.nansum(values_of(cells, Way(reading)))) for cells in self._column(place))
-        n_decimals = len(re.split("[.,]", cell)[-1]) if re.search("[.,]", cell) else 0
+        values = [values_of(_bare(cells, is_plain), Way(reading)) for cells in self._column(place)]
+        if larger and not shown > max(np.nanmax(part, initial=0.0) for part in values):
+            return False
+        total = sum(float(np.nansum(part)) for part in values)
+        digits = re.sub(r"[^\d.,]", "", cell)
+        n_decimals = len(re.split("[.,]", digits)[-1]) if re.search("[.,]", digits) else 0
         return bool(abs(total - shown) <= 0.51 * 10.0**-n_decimals + 1e-9 * abs(total))
 
     def _is_footer(self, text: str, n_columns: int) -> bool:
@@ -211,3 +235,8 @@ class _RowsAbove:
             return False
         are_numbers = all(NUMBER.fullmatch(cell) for cell in others)
         return are_numbers or (len(text.split()) > 2 and max(len(cell.split()) for cell in others) < 3)
+
+
+def _bare(cells: pa.Array, is_plain: bool) -> pa.Array:
+    """Return the digits and signs of cells with money or units."""
+    return cells if is_plain else compute.replace_substring_regex(cells, r"[^\d.,+-]", "")
