@@ -75,7 +75,7 @@ def test_scikit_learn_s_checks_of_the_classifier() -> None:
 def test_names_of_the_dimensions(estimator: Any, breast_cancer: Array) -> None:
     fitted = clone(estimator).set_params(n_components=2).fit(breast_cancer)
     name = type(estimator).__name__.lower()
-    assert fitted.get_feature_names_out().tolist() == [f"{name}0", f"{name}1"]
+    assert fitted.get_feature_names_out().tolist() == [f"{name}_1", f"{name}_2"]
 
 
 @pytest.mark.parametrize("estimator", [*WITHOUT_LABELS, SupervisedGPClassifier(), SupervisedGPRegressor()], ids=lambda e: type(e).__name__)
