@@ -32,7 +32,8 @@ if TYPE_CHECKING:  # for readers of the source and type checkers: at run time `_
     from .downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
     from .downstream._search import RepresentationSearch
     from .estimator import GPSSL
-    from .io._model_files import load, read_card, save
+    from .io._archive import read_card
+    from .io._model_files import load, save
     from .report._annotating import annotate
     from .workflows._cluster import cluster
     from .workflows._embed import embed, transform

@@ -20,7 +20,7 @@ MOST_VALUES = 10
 
 def info(model: _options.Model, as_json: _options.Json = False) -> None:
     """Print what a model is, what it was learned from, when, and with which versions."""
-    from ..io._model_files import read_card
+    from ..io._archive import read_card
 
     card = read_card(model)
     if as_json:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, ndtri, softmax
+from scipy.special import expit, logsumexp, ndtri, softmax
 from scipy.stats import qmc
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
@@ -33,6 +33,9 @@ which predicted worse on 22 tables; with a hundred noisy labels they are right."
 NEGLIGIBLE_WEIGHT = 1e-3
 """Sizes of the prior with less than this share of the evidence are left out."""
 ROWS_AT_A_TIME = 1024
+
+Logits = list[tuple[float, Array, Array]]
+"""Weight, mean [n, L] and covariance [n, L, L] of the latent functions, for each size of the prior that counts."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,13 @@ class SoftmaxHeads:
         """Return the variance of softmax(f(x))_k over the posterior, within and between the sizes of the prior. [S, n, K]"""
         return self._over_draws(Z, self._variance)
 
-    def _over_draws(self, Z: Array, evaluate: Any) -> Array:
-        out = np.empty((*Z.shape[:2], len(self.classes)))
+    def predict_proba_with_variance(self, Z: Array) -> tuple[Array, Array]:
+        """Return `predict_proba` and `predict_proba_variance`, from one evaluation of the latent functions. [S, n, K] each"""
+        both = self._over_draws(Z, self._proba_and_variance, 2 * len(self.classes))
+        return both[:, :, : len(self.classes)], both[:, :, len(self.classes) :]
+
+    def _over_draws(self, Z: Array, evaluate: Any, n_columns: int | None = None) -> Array:
+        out = np.empty((*Z.shape[:2], n_columns or len(self.classes)))
         tasks = [(draw, rows) for draw in range(len(Z)) for rows in row_blocks(Z.shape[1], ROWS_AT_A_TIME)]
         _ = self._curvatures  # computed once, before the threads
 
@@ -82,16 +90,23 @@ class SoftmaxHeads:
         return out
 
     def _proba(self, draw: int, X: Array) -> Array:
-        return np.add.reduce([weight * probit(mean, covariance) for weight, mean, covariance in self._logits(draw, X)])
+        return _average_probit(self._logits(draw, X))
 
     def _variance(self, draw: int, X: Array) -> Array:
-        normal = self._normal()
-        parts = [(weight, _sampled_moments(mean, covariance, normal)) for weight, mean, covariance in self._logits(draw, X)]
+        return self._variance_of(self._logits(draw, X))
+
+    def _proba_and_variance(self, draw: int, X: Array) -> Array:
+        logits = self._logits(draw, X)
+        return np.hstack([_average_probit(logits), self._variance_of(logits)])
+
+    def _variance_of(self, logits: Logits) -> Array:
+        normal = self._normal
+        parts = [(weight, _sampled_moments(mean, covariance, normal)) for weight, mean, covariance in logits]
         mean = np.add.reduce([weight * moments[0] for weight, moments in parts])
         second = np.add.reduce([weight * (moments[1] + (moments[0] - mean) ** 2) for weight, moments in parts])
         return np.minimum(second, 0.25)  # no probability varies more
 
-    def _logits(self, draw: int, X: Array) -> list[tuple[float, Array, Array]]:
+    def _logits(self, draw: int, X: Array) -> Logits:
         """Return weight, mean [n, L] and covariance [n, L, L] of the latent functions for each size of the prior that counts."""
         factor = prior_factor(len(self.classes))
         products, squares = factor * X @ self.labeled[draw].T, factor * (X**2).sum(axis=1)
@@ -113,9 +128,10 @@ class SoftmaxHeads:
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the curvatures, which follow from the rest."""
-        return {name: value for name, value in self.__dict__.items() if name != "_curvatures"}
+        """Leave out what follows from the rest."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_curvatures", "_normal")}
 
+    @cached_property
     def _normal(self) -> Array:
         """Return quasi-random normal numbers. [samples, L]"""
         n_latent = self.dual.shape[2]
@@ -129,13 +145,22 @@ def prior_covariance(labeled: Array, scale: float, intercept_variance: float) ->
     return scale * (labeled @ labeled.T) + intercept_variance
 
 
+def _average_probit(logits: Logits) -> Array:
+    """Return the probabilities of the classes, averaged over the sizes of the prior. [n, K]"""
+    return np.add.reduce([weight * probit(mean, covariance) for weight, mean, covariance in logits])
+
+
 def _sampled_moments(mean: Array, covariance: Array, normal: Array) -> tuple[Array, Array]:
     """Return mean and variance of softmax(f), f ~ N(mean, covariance), from samples. [n, K] each"""
+    if mean.shape[1] == 1:  # two classes
+        std = np.sqrt(covariance[:, 0, 0] + 1e-10 * np.maximum(covariance[:, 0, 0], 1e-10))
+        second = expit(mean + std[:, None] * normal[:, 0])
+        average, variance = second.mean(axis=1), second.var(axis=1, ddof=1)
+        return np.column_stack([1 - average, average]), np.column_stack([variance, variance])
     jitter = 1e-10 * np.maximum(np.trace(covariance, axis1=1, axis2=2), 1e-10)[:, None, None] * np.eye(mean.shape[1])
     factor = np.linalg.cholesky(covariance + jitter)
     values = mean[:, None] + normal @ factor.swapaxes(1, 2)
-    logits = np.concatenate([np.zeros_like(values), values], axis=2) if mean.shape[1] == 1 else values
-    proba = softmax(logits, axis=2)
+    proba = softmax(values, axis=2)
     return proba.mean(axis=1), proba.var(axis=1, ddof=1)
 
 

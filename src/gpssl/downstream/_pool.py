@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -251,12 +252,18 @@ class RepresentationPool(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        known = vars(self).get("_known_tags")
+        if known is not None and known[0] is self.members:  # each check of rows asks, and each member is asked then
+            tags.input_tags = replace(known[1])
+            return tags
         kernels = [_kernel_in(member.representation) for member in checked_members(self.members)] if self.members is not None else []
         # The default pool has kernels for tables, which take whatever a table may hold, and others for sparse rows.
         tags.input_tags.allow_nan = not kernels or all(kernel is not None and takes_missing_cells(kernel) for kernel in kernels)
         tags.input_tags.string = tags.input_tags.categorical = all(kernel is not None and takes_tables(kernel) for kernel in kernels)
         tags.input_tags.sparse = all(kernel is not None and takes_vectors(kernel) and not takes_missing_cells(kernel) for kernel in kernels)
         tags.input_tags.two_d_array = all(kernel is None or takes_vectors(kernel) or takes_missing_cells(kernel) for kernel in kernels)
+        if hasattr(self, "fitted_"):
+            self._known_tags = self.members, replace(tags.input_tags)
         return tags
 
 

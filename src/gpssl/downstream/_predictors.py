@@ -145,8 +145,8 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         """Return probabilities, their standard deviations and the split of the uncertainty, from one evaluation of the draws."""
         parts = []
         for members in self._members_in_parts(X):
-            proba = np.concatenate([heads.predict_proba(Z) for heads, Z in members])
-            variances = [heads.predict_proba_variance(Z) for heads, Z in members]
+            probabilities, variances = zip(*(_with_variance(heads, Z) for heads, Z in members), strict=True)
+            proba = np.concatenate(probabilities)
             known = None if any(variance is None for variance in variances) else np.concatenate([v for v in variances if v is not None])
             parts.append(ClassDistribution.of(self.classes_, proba, known, self.component_weights))
         return ClassDistribution.joined(parts)
@@ -294,3 +294,10 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
         # learned without targets has a reason to keep.
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def _with_variance(heads: Any, Z: Array) -> tuple[Array, Array | None]:
+    """Return the probabilities of each draw's head and their variance, at once where heads can; None where they have none. [S, n, K]"""
+    if hasattr(heads, "predict_proba_with_variance"):
+        return heads.predict_proba_with_variance(Z)
+    return heads.predict_proba(Z), heads.predict_proba_variance(Z)

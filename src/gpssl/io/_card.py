@@ -1,4 +1,7 @@
-"""Model cards: what a model was trained on, when, and with which versions; and where other rows leave the range of training."""
+"""Model cards: what a model was trained on, when, and with which versions; and where other rows leave the range of training.
+
+What models need is imported where a model is looked at: a card is read at once.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import _num_samples
 
 from ..data._frames import ColumnFacts
-from ..data._rows import is_lazy
-from ..downstream._marginal import Marginalized, inner
-from ..downstream._pool import RepresentationPool
-from ..estimator import GPSSL
 
 MOST_COLUMNS = 10_000
 """Number of columns beyond which a card does not describe them."""
@@ -59,6 +56,8 @@ class ModelCard:
         A data frame's columns are compared by name, an array's by position. Rows that are read part by part (paths, Dask and the like), and
         rows that are no table, are not compared.
         """
+        from ..data._rows import is_lazy
+
         if self.columns is None or is_lazy(X):
             return []
         sentences = [facts.departures(column) for facts, column in _columns_to_compare(X, self.columns)]
@@ -91,6 +90,8 @@ class ModelCard:
 
 def card_of(model: Any, trained_on: Any = None, notes: Mapping[str, Any] | None = None) -> ModelCard:
     """Return the card of a fitted model, as `save` writes it."""
+    from sklearn.utils.validation import _num_samples
+
     known: ModelCard | None = vars(model).get("card_")
     columns, n_rows = (None, None) if known is None else (known.columns, known.n_rows)
     if trained_on is not None:
@@ -118,6 +119,12 @@ def representation_of(model: Any) -> Any:
     """
     if not hasattr(model, "representation_"):
         return model
+    from sklearn.frozen import FrozenEstimator
+
+    from ..downstream._marginal import inner
+    from ..downstream._pool import RepresentationPool
+    from ..estimator import GPSSL
+
     fitted = inner(model.representation_)
     if not isinstance(fitted, RepresentationPool):
         return fitted
@@ -127,6 +134,8 @@ def representation_of(model: Any) -> Any:
 
 def _weight(model: Any) -> int | None:
     """Return the number of rows that the moments sum up, by their weights; None where that is not whole, or there are no moments."""
+    from ..estimator import GPSSL
+
     representation = representation_of(model)
     if not isinstance(representation, GPSSL) or not float(representation.moments_.weight).is_integer():
         return None
@@ -135,6 +144,9 @@ def _weight(model: Any) -> int | None:
 
 def _settings(model: Any) -> dict[str, Any]:
     """Return parameters and a few results as texts and numbers."""
+    from ..downstream._marginal import Marginalized
+    from ..estimator import GPSSL
+
     settings = {name: _readable(value) for name, value in model.get_params(deep=False).items()}
     representation = representation_of(model)
     if isinstance(representation, GPSSL):
@@ -161,6 +173,12 @@ def _readable(value: Any) -> Any:
         return value if np.isfinite(value) else repr(value)
     if isinstance(value, np.ndarray):
         return f"array of shape {list(value.shape)}"
+    from ..downstream._marginal import inner
+    from ..downstream._pool import RepresentationPool
+
+    if isinstance(inner(value), RepresentationPool):  # whose text is long to make and long to read
+        members = inner(value).members
+        return f"RepresentationPool of {len(members)} representations" if members is not None else "RepresentationPool()"
     text = " ".join(repr(value).split())
     return text if len(text) <= LONGEST_SETTING else f"{text[: LONGEST_SETTING - 1]}…"
 
@@ -184,6 +202,8 @@ def facts_of_rows(X: Any) -> tuple[ColumnFacts, ...] | None:
 
     Columns without a name are called x0, x1, …, as scikit-learn does.
     """
+    from ..data._rows import is_lazy
+
     if _are_facts(X):
         return tuple(X)
     if is_lazy(X) and not isinstance(X, np.memmap):

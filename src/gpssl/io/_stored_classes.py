@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from sklearn.compose import make_column_selector
-from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import kernels as sk
-from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression, Ridge
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from .. import baselines, downstream
 from .. import kernels as gk
@@ -213,11 +209,15 @@ def _only(plain: Form, attribute: str, allowed: Any, otherwise: str) -> Form:
 
 
 def _pipeline() -> Form:
+    from sklearn.pipeline import Pipeline
+
     why = "a pipeline with a memory, from which scikit-learn would run code, cannot be stored: set_params(memory=None) first"
     return _only(by_scikit_learn(Pipeline), "memory", None, why)
 
 
 def _vectorizer() -> Form:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
     why = 'a vectorizer that reads files cannot be stored: set_params(input="content") first'
     plain = _only(by_scikit_learn(TfidfVectorizer, private=("_tfidf",)), "input", "content", why)
 
@@ -229,7 +229,7 @@ def _vectorizer() -> Form:
     return Form(TfidfVectorizer, plain.take_apart, put_together)
 
 
-def _check_words(vectorizer: TfidfVectorizer) -> None:
+def _check_words(vectorizer: Any) -> None:
     """Raise ModelFileError unless each word has a column of its own: SciPy would count others outside of its arrays."""
     words = vars(vectorizer).get("vocabulary_")
     if words is None:
@@ -254,6 +254,16 @@ def _clustering() -> Form:
     from ..clustering._estimator import PosteriorClustering  # few models are one
 
     return by_fit(PosteriorClustering, (*CLUSTERED, *COLUMNS))
+
+
+def _imported_when_met(make: Callable[[type], Form], module: str, *names: str) -> dict[str, Callable[[], Form]]:
+    """Return forms of classes of another library, which few models have: they are imported when a model has one."""
+    library = module.split(".")[0]
+    return {f"{library}.{name}": partial(_form_of_imported, make, module, name) for name in names}
+
+
+def _form_of_imported(make: Callable[[type], Form], module: str, name: str) -> Form:
+    return make(getattr(import_module(module), name))
 
 
 def _under_their_own_names(make: Callable[[type], Form], *kinds: type) -> dict[str, Callable[[], Form]]:
@@ -284,8 +294,11 @@ _FORMS: dict[str, Callable[[], Form]] = {
     **_under_their_own_names(by_parameters, Mode, Sampling, Variational),
     **_under_their_own_names(by_parameters, BayesianLinearRegression, BayesianLogisticRegression, SoftmaxGP),
     **_under_their_own_names(by_fields, ColumnCode, DrawnMember, Member, MemberShare, TransformedMember),
-    **_under_their_own_names(by_fields, ModeReport, Objective, RegressorClones, SamplingReport, make_column_selector),
-    **_under_their_own_names(by_scikit_learn, BayesianRidge, LinearRegression, LogisticRegression, Ridge, StandardScaler, TfidfTransformer),
+    **_under_their_own_names(by_fields, ModeReport, Objective, RegressorClones, SamplingReport),
+    **_imported_when_met(by_fields, "sklearn.compose", "make_column_selector"),
+    **_imported_when_met(by_scikit_learn, "sklearn.linear_model", "BayesianRidge", "LinearRegression", "LogisticRegression", "Ridge"),
+    **_imported_when_met(by_scikit_learn, "sklearn.preprocessing", "StandardScaler"),
+    **_imported_when_met(by_scikit_learn, "sklearn.feature_extraction.text", "TfidfTransformer"),
     "gpssl.ClassifierClones": lambda: by_fields(ClassifierClones, {"classes": "K"}),
     "gpssl.DrawnWeights": lambda: by_fields(DrawnWeights, {"draws": "S J r"}),
     "gpssl.Features": lambda: Form(Features, _features_apart, _features_together),

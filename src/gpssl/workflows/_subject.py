@@ -29,8 +29,8 @@ from ..data._writing import write_table
 from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 from ..evaluation._held_out import Labeled
-from ..io._card import OutsideTrainingRangeWarning, card_of
-from ..io._model_files import attach_card, save
+from ..io._card import ModelCard, OutsideTrainingRangeWarning, card_of
+from ..io._model_files import attach_card, write_model
 from ._choices import MAX_INDUCING, ChoiceError, Kind, Settings
 
 if TYPE_CHECKING:
@@ -255,12 +255,15 @@ class Subject(ABC):
 
         def save_beside(beside: Path | None) -> None:
             found.update(notes())
+            card = card_of(model, self.facts, found)
             if beside is not None:
-                save(model, beside, trained_on=self.facts, notes=found)
+                write_model(model, beside, card)
+            cards.append(card)
 
+        cards: list[ModelCard] = []
         with replacing(model_file, force=how.force) if model_file is not None else nullcontext() as beside:
             columns.write(out, how, lambda: save_beside(beside))
-        attach_card(card_of(model, self.facts, found), model)
+        attach_card(cards[-1], model)
 
 
 NewColumnsOfPart = Callable[[SubjectPart, slice], Any]
