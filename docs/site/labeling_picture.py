@@ -17,10 +17,12 @@ from selenium.webdriver import ActionChains
 
 import gpssl
 from gpssl.datasets import write_example
+from gpssl.workflows import SuggestedRow
 
 PICTURE = Path(__file__).parents[1] / "pictures" / "annotate.png"
-WIDTH, HEIGHT = 1080, 620
-N_LABELS, N_ANSWERED = 50, 7
+WIDTH, HEIGHT = 1080, 565
+N_LABELS, FEWEST_ANSWERED = 50, 5
+UNSURE = 0.8
 N_COLORS = 64
 SEED = 0
 
@@ -31,9 +33,15 @@ def main() -> None:
         table, page = Path(folder) / "messages.csv", Path(folder) / "messages-label.html"
         write_example("sms_spam", table, n_labels=N_LABELS, seed=SEED)
         made = gpssl.annotate(table, "label", out=page)
-        keys = [str(1 + (made.classes or []).index(str(row.predicted))) for row in made.rows[:N_ANSWERED]]
+        keys = [str(1 + (made.classes or []).index(str(row.predicted))) for row in made.rows[: shown_place(made.rows)]]
         picture = Image.open(io.BytesIO(photographed(page, keys)))
         picture.convert("RGB").quantize(N_COLORS).save(PICTURE, optimize=True)  # few colors: a third of the bytes
+
+
+def shown_place(rows: list[SuggestedRow]) -> int:
+    """Return the first row, after some, that the model takes for spam without being sure."""
+    unsure = (place for place, row in enumerate(rows) if row.predicted == "spam" and (row.probability or 0) < UNSURE)
+    return next((place for place in unsure if place >= FEWEST_ANSWERED), FEWEST_ANSWERED)
 
 
 def photographed(page: Path, keys: list[str]) -> bytes:
