@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
@@ -17,7 +20,7 @@ from gpssl.cli.compare import show_compared
 from gpssl.comparison import _rivals
 from gpssl.comparison._compare import Comparison, compare
 from gpssl.comparison._deciding import Difference, Verdict
-from gpssl.comparison._learners import SpreadingClassifier
+from gpssl.comparison._learners import ForestClassifier, SpreadingClassifier
 from gpssl.comparison._rivals import (
     COLUMNS,
     FOREST,
@@ -32,7 +35,15 @@ from gpssl.comparison._rivals import (
     Grids,
     numbers_from,
 )
-from gpssl.comparison._splits import choose_or_default, divide, rows_to_compare_on, with_features
+from gpssl.comparison._splits import (
+    _can_train_together,
+    _validate,
+    _validate_together,
+    choose_or_default,
+    divide,
+    rows_to_compare_on,
+    with_features,
+)
 from gpssl.evaluation._held_out import Labeled
 from gpssl.evaluation._scores import Estimate
 from gpssl.kernels import for_table
@@ -313,3 +324,31 @@ def test_features_that_are_evaluated_once_change_no_prediction(method: str) -> N
         np.testing.assert_allclose(
             quick.predict_proba(known.take(held_out).rows), plain.predict_proba(labeled.take(held_out).rows), atol=1e-9
         )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_forest_is_scikit_learns(n_classes: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], np.array(["a", "b", "c"])[y[y < n_classes]]
+    rows = np.random.default_rng(0).permutation(len(y))
+    training, test = rows[:60], rows[60:]
+    own = ForestClassifier(40, random_state=3).fit(X[training], y[training])
+    theirs = RandomForestClassifier(40, random_state=3).fit(X[training], y[training])
+    np.testing.assert_array_equal(own.classes_, theirs.classes_)
+    np.testing.assert_allclose(own.predict_proba(X[test]), theirs.predict_proba(X[test]), atol=1e-12)
+
+
+def test_settings_that_are_judged_together_are_judged_as_they_are_alone() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 6))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, "a", "b")
+    y[59] = "c"  # which is not among those that are learned from
+    contest = Contest(X, [], seed=0)
+    representations = [PCA(2, random_state=seed).fit(X[:, seed:] if seed == 0 else X * [1, 1, 1, 1, seed, 9]) for seed in range(3)]
+    candidates = [contest.candidate({"number": number}, one) for number, one in enumerate(representations)]
+    training, held_out = Labeled.of(X[:40], y[:40]), Labeled.of(X[40:], y[40:])
+    together = _validate_together([one.estimator for one in candidates], training, held_out, 1e-3)
+    alone = [_validate(one.estimator, training, held_out, 1e-3) for one in candidates]
+    np.testing.assert_allclose(together, alone, rtol=1e-4)  # as near as Newton's steps come to the mode
+    assert _can_train_together([one.estimator for one in candidates])
+    assert not _can_train_together([one.estimator for one in candidates[:1]])

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.impute import SimpleImputer
@@ -31,7 +30,16 @@ from ..estimator import GPSSL
 from ..kernels._protocol import DataDependentKernel
 from ..kernels.vectors import NeighborRBF
 from ..workflows._choices import FULL, MAX_INDUCING, POOL
-from ._learners import N_TREES, ForestRegressor, PenalizedLogisticRegression, SelfTraining, SpreadingClassifier, TopicColumns, as_numbers
+from ._learners import (
+    N_TREES,
+    ForestClassifier,
+    ForestRegressor,
+    PenalizedLogisticRegression,
+    SelfTraining,
+    SpreadingClassifier,
+    TopicColumns,
+    as_numbers,
+)
 
 N_COMPONENTS = 5
 """The paper's J."""
@@ -259,7 +267,7 @@ def _pool(contest: Contest) -> list[Candidate]:
 
 
 def _forest(contest: Contest) -> list[Candidate]:
-    kind = ForestRegressor(N_TREES, oob_score=True) if contest.regression else RandomForestClassifier(N_TREES)
+    kind = ForestRegressor(N_TREES, oob_score=True) if contest.regression else ForestClassifier(N_TREES)
     return [contest.candidate({}, _as_representation(contest), head=kind.set_params(random_state=contest.seed))]
 
 

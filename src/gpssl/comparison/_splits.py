@@ -11,14 +11,17 @@ from sklearn.base import clone, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import FunctionTransformer
 
+from ..downstream._logistic import BayesianLogisticRegression
 from ..downstream._marginal import Marginalized, inner
 from ..downstream._pool import RepresentationPool
+from ..downstream._predictors import FEW_FEATURES, MarginalizedClassifier
 from ..evaluation._calibration import clipped_log_loss, component_weights, log_density
 from ..evaluation._held_out import Labeled
 from ..workflows._subject import Subject
 from ._deciding import LEAST_PROBABILITY
 from ._rivals import Candidate
 
+Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 HELD_OUT_SHARE = 0.2
@@ -143,7 +146,11 @@ def choose(
 
     Labels with less than `least_probability` count as if they had it.
     """
-    validations = [_validate(candidate.estimator, training, held_out, least_probability) for candidate in candidates]
+    estimators = [candidate.estimator for candidate in candidates]
+    if _can_train_together(estimators):
+        validations = _validate_together(estimators, training, held_out, least_probability)
+    else:
+        validations = [_validate(estimator, training, held_out, least_probability) for estimator in estimators]
     choices = [Choice(candidate, validation) for candidate, validation in zip(candidates, validations, strict=True)]
     return [max(choices, key=lambda choice: criterion(choice.validation)) for criterion in criteria]
 
@@ -172,9 +179,31 @@ def _validate(estimator: Any, training: Labeled, held_out: Labeled, least_probab
         return Validation(
             float(log_density(held_out.y, *model.predict_draws(held_out.rows), weights=component_weights(model)).mean()), np.nan
         )
-    known = np.isin(held_out.y, model.classes_)
+    return _validation(held_out.y, model.predict_proba(held_out.rows), model.classes_, least_probability)
+
+
+def _validation(y: NDArray[Any], proba: Array, classes: NDArray[Any], least_probability: float) -> Validation:
+    """Score probabilities [n, K] of labels, some of which may be of classes that were not learned."""
+    known = np.isin(y, classes)
     if not known.any():
         return Validation(0.0, 0.0)
-    proba = model.predict_proba(held_out.rows)
-    accuracy = float((model.classes_[proba.argmax(axis=1)] == held_out.y).mean())
-    return Validation(-clipped_log_loss(held_out.y[known], proba[known], model.classes_, least_probability), accuracy)
+    accuracy = float((classes[proba.argmax(axis=1)] == y).mean())
+    return Validation(-clipped_log_loss(y[known], proba[known], classes, least_probability), accuracy)
+
+
+def _can_train_together(estimators: Sequence[Any]) -> bool:
+    """Return whether several classifiers have the default head on fixed numbers of each row, as `with_features` makes them."""
+    return len(estimators) > 1 and all(
+        isinstance(one, MarginalizedClassifier) and _has_one_representation(one) and one.head is None for one in estimators
+    )
+
+
+def _validate_together(estimators: Sequence[Any], training: Labeled, held_out: Labeled, least_probability: float) -> list[Validation]:
+    """Train the heads of all candidates in one go where they have as few features and as many, as those of draws are; else one by one."""
+    learned, judged = (
+        [np.asarray(one.representation.transform(part.rows), np.float64) for one in estimators] for part in (training, held_out)
+    )
+    if len({Z.shape for Z in learned}) > 1 or learned[0].shape[1] > FEW_FEATURES:
+        return [_validate(one, training, held_out, least_probability) for one in estimators]
+    heads = BayesianLogisticRegression(random_state=0).fit_draws(np.stack(learned), training.y)
+    return [_validation(held_out.y, proba, heads.classes, least_probability) for proba in heads.predict_proba(np.stack(judged))]
