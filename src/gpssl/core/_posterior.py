@@ -98,7 +98,7 @@ class Posterior:
     def _fill(self, X: NDArray[Any], std: Array, mean: Array | None = None, centered: _Centered | None = None) -> None:
         """Fill in the standard deviation, and the mean where it is asked for, block by block on threads."""
         directions, weights = self.features.unwhiten(self.basis), self.features.unwhiten(self.basis @ self.weights.mean.T)
-        center = None if centered is None else self.features.unwhiten(centered.center[:, None])[:, 0]
+        center = np.zeros(self.features.n_points) if centered is None else self.features.unwhiten(centered.center[:, None])[:, 0]
         self.features.columns(X[:1])  # builds what the threads share
 
         def std_along(prior: Array, projections: Array) -> Array:
