@@ -35,7 +35,7 @@ TESTED = (20, 30, 40)
 BATCH = 10
 NEXT = "next"
 SPLITS_OF_NUMBERS = 3
-SPLITS_OF_STOP = 3
+SPLITS_OF_STOP = 2
 
 OF_CLASSES, OF_NUMBERS = ("log loss", "error rate"), ("NLL", "RMSE")
 QUICK_TABLES = ("heart", "diabetes")
@@ -183,7 +183,8 @@ def scores_of(model: Any, sample: Sample, judged: Places, labeled: Places) -> di
         proba = all_classes(model.predict_proba(rows), sample.y[labeled], int(sample.y.max()) + 1)
         found = score(truth, proba, sample.y[labeled])
         return {"log loss": found["log loss"], "error rate": 1 - found["accuracy"]}
-    found = score_numbers(truth, Prediction(*model.predict_draws(rows), model.component_weights))
+    means, stds = model.predict_draws(rows)
+    found = score_numbers(truth, Prediction(means, stds, model.component_weights))
     return {name: found[name] for name in OF_NUMBERS}
 
 

@@ -22,7 +22,7 @@ from .tables import table
 
 STOP = "when to stop"
 STOP_TABLES = ("wisconsin", "wdbc", "ring", "ionosphere")
-FIRST, FACTOR, MOST = 50, 1.25, 400
+FIRST, FACTOR, MOST = 50, 1.25, 300
 MAX_RISK, CONFIDENCE = 0.05, 0.95
 N_FOLDS = 5
 

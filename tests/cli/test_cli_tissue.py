@@ -97,3 +97,12 @@ def test_spots_are_labeled_in_the_page_by_their_names(tissue: Path, tmp_path: Pa
     merged = anndata.read_h5ad(out).obs["known"]
     assert result["n_labeled"] == adata.obs["known"].notna().sum() + 2 == merged.notna().sum()
     assert merged[labels["row"][0]] == "T cell"
+
+
+def test_next_names_spots_and_writes_a_table_of_them(tissue: Path, tmp_path: Path) -> None:
+    out = tmp_path / "to-label.csv"
+    printed = done("next", tissue, "-t", "known", "-n", "3", "-o", out)
+    spots, suggested = anndata.read_h5ad(tissue).obs, pd.read_csv(out)
+    assert suggested["gpssl_rank"].tolist() == [1, 2, 3]
+    assert spots.loc[suggested["gpssl_row"].astype(str), "known"].isna().all()
+    assert all(str(name) in printed for name in suggested["gpssl_row"])

@@ -167,7 +167,7 @@ def show_result(result: Any, lines: Iterable[str], *, as_json: bool, out: Path |
         _print(line, to_error=to_error)
 
 
-SENTENCES = ("notes", "recommendation")
+SENTENCES = ("notes", "recommendation", "text")
 """Fields of results that hold sentences of the library."""
 
 
