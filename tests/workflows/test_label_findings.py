@@ -12,6 +12,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 import gpssl
 from command import FEW, as_json, done, refused
+from gpssl.evaluation import Labeled
+from gpssl.evaluation._doubts import telling_columns
 from gpssl.workflows._choices import ChoiceError
 from people import prices, two_groups, written
 
@@ -198,6 +200,19 @@ def test_column_that_tells_the_label_is_named(tmp_path: Path) -> None:
     assert any("'outcome_code' alone" in note for note in gpssl.compare(frame, "kind", n_splits=2, n_draws=3).notes)
     few = frame.assign(kind=frame["kind"].where(frame["kind"].notna().cumsum() <= 20))
     assert not any("without error: if" in note for note in gpssl.label(few, "kind", n_draws=5).notes)  # 20 labels may be an accident
+
+
+def test_good_measurement_is_not_taken_for_the_label() -> None:
+    """With few labels, each of several columns of these tables may happen to separate them."""
+    for load in (load_breast_cancer, load_wine):
+        table = load(as_frame=True).frame.sample(60, random_state=4)
+        labels = table.pop("target").to_numpy().astype(str)
+        assert telling_columns(Labeled.of(table, labels)) == []
+        assert telling_columns(Labeled.of(table.assign(score=np.char.add(labels, ".5").astype(float)), labels)) == ["score"]
+    many = load_breast_cancer(as_frame=True).frame
+    labels = many.pop("target").to_numpy()
+    score = labels + np.random.default_rng(0).uniform(0, 0.9, len(labels))  # each number once, and all of a class below those of the other
+    assert telling_columns(Labeled.of(many.assign(score=score), labels.astype(str))) == ["score"]
 
 
 def test_number_in_another_unit_is_named() -> None:
