@@ -13,12 +13,13 @@ from typing import Any
 import duckdb
 import numpy as np
 import openpyxl
+import openpyxl.styles
 import pandas as pd
 import pytest
 
 import gpssl
 from command import FEW, as_json, done, refused
-from gpssl.data import open_table
+from gpssl.data import TableFiles, open_table
 from people import two_groups, written
 
 FRAME = two_groups().round(6)  # workbooks keep 15 digits
@@ -127,6 +128,26 @@ def test_the_sheet_and_the_table_that_were_asked_for(tmp_path: Path) -> None:
     plain = written(FRAME, tmp_path / "plain.csv")
     assert "has no sheets or tables to choose from" in refused("embed", plain, "--sheet", "a", "-o", tmp_path / "x.csv")
     assert gpssl.embed(book, sheet="Things", n_components=2).n_rows == 60
+
+
+def test_the_sheet_with_the_column_that_was_named_is_taken(tmp_path: Path) -> None:
+    with pd.ExcelWriter(tmp_path / "book.xlsx") as book:
+        pd.DataFrame({"a": [1, 2, 3], "b": [4, 5, 6]}).to_excel(book, sheet_name="Summary", index=False)
+        FRAME.to_excel(book, sheet_name="Raw data", index=False)
+    assert open_table(tmp_path / "book.xlsx").names == ["a", "b"]
+    table = open_table(tmp_path / "book.xlsx", target="kind")
+    assert table.n_rows == 60
+    assert "It was read from the sheet 'Raw data'; the others are 'Summary'" in table.notes[0]
+    assert TableFiles(tmp_path / "book.xlsx", ["size"], sheet="Raw data").n_rows == 60
+
+
+def test_cells_that_are_only_colored_are_no_columns(tmp_path: Path) -> None:
+    book = openpyxl.load_workbook(workbook(tmp_path / "things.xlsx"))
+    for row in range(1, 80):
+        book.active.cell(row, 500).fill = openpyxl.styles.PatternFill("solid", start_color="FFEE00")
+    book.save(tmp_path / "colored.xlsx")
+    table = open_table(tmp_path / "colored.xlsx", target="kind")
+    assert (table.names, table.n_rows) == (list(FRAME.columns), 60)
 
 
 def test_cells_of_workbooks(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from ._errors import FileError, no_such_column
 from ._formats import TypedFile, open_source
 from ._free_text import places_of
 from ._rows import Array, Part, Rows, check_part, is_file_name, rows_of_a_part
-from ._source import TableSource
+from ._source import TableSource, Where
 
 
 class _OpenedFile(NamedTuple):
@@ -118,6 +118,8 @@ class TableFiles(_RowsOfFiles):
         The columns to read, by default all. Unless the kernel is one for tables (`gpssl.kernels.for_table`), they must hold numbers.
     sample_weight
         One for each row, in the order of the rows.
+    sheet
+        The sheet of workbooks, or the table of databases, as for `open_table`.
 
     Examples
     --------
@@ -130,12 +132,14 @@ class TableFiles(_RowsOfFiles):
         columns: Sequence[str] | None = None,
         *,
         sample_weight: Array | None = None,
+        sheet: str | None = None,
     ) -> None:
         paths: list[Any] = list(path) if isinstance(path, list | tuple) else [path]
         self.files = [file for one in paths for file in _expand(os.path.expanduser(os.fspath(one)))]
         if columns is not None and not columns:
             raise ValueError("columns is empty: name at least one, or leave it out for all.")
-        sources = [open_source(file) for file in self.files]
+        where = Where(sheet, tuple(columns or ()))
+        sources = [open_source(file, where) for file in self.files]
         names = _common_names(sources, None if columns is None else list(columns))
         super().__init__(_opened(sources, names), sample_weight)
         self._dtype = _common_dtype(sources, names)

@@ -161,7 +161,9 @@ def _rows(sheet: Any) -> Iterator[_Row]:
     sheet.reset_dimensions()  # what a workbook says about its size need not be so
     for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
         cells = [None if value is None else _text(value) for value in values]
-        if any(cell is not None for cell in cells):
+        while cells and cells[-1] is None:  # cells may have a color and nothing else, up to the last column that there is
+            cells.pop()
+        if cells:
             yield _Row(number, cells)
 
 
