@@ -39,7 +39,7 @@ def test_a_group_of_texts_is_the_kernel_of_its_column(combine: str) -> None:
 def test_gaps_are_texts_without_words(of_texts: object) -> None:
     X = frame().assign(message=lambda table: table["message"].where(np.arange(N) % 10 > 0))
     gaps = np.flatnonzero(X["message"].isna())
-    kernel = ColumnKernel([("message", of_texts, "message")]).resolve(X)  # type: ignore[list-item]
+    kernel = ColumnKernel([("message", of_texts, "message")]).resolve(X)
     np.testing.assert_allclose(kernel(X)[np.ix_(gaps, gaps)], 1.0)
     np.testing.assert_allclose(kernel(X.assign(message=X["message"].fillna("")), X), kernel(X))
     if not isinstance(of_texts, NeighborDiffusion):

@@ -25,8 +25,9 @@ POOL_TOLERANCE, POOL_INDUCING = 1e-6, 256
 """For the kernels of a pool, which are many: what so many inducing points of a rough kernel leave open, another kernel sees; a smooth one
 follows the rows as closely as targets without noise may ask for."""
 
-MOST_TEXTS, GRAPH_TEXTS = 20_000, 3000
-"""Different texts of a table from which words and their weights are taken, and those that make the graph of neighbors."""
+MOST_TEXTS, GRAPH_TEXTS, TEXT_NEIGHBORS = 20_000, 3000, 20
+"""Different texts of a table from which words and their weights are taken, those that make the graph of neighbors, and how many neighbors
+each has there: short texts share few words with each other, and with fewer neighbors some kinds of texts fall apart."""
 TEXT_TOLERANCE = 5e-3
 """The residual tolerance where a table has free text: one text in a hundred has nothing in common with others, and stays open."""
 

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._runtime import MOST_TEXTS, POOL_INDUCING, POOL_TOLERANCE
+from .._runtime import MOST_TEXTS, POOL_INDUCING, POOL_TOLERANCE, TEXT_NEIGHBORS
 from ..data._free_text import text_columns
 from ..data._rows import Rows, is_lazy, is_path
 from ..estimator import GPSSL
@@ -194,20 +194,20 @@ def _for_texts(texts: list[Any], others: list[Any]) -> Iterator[tuple[str, Kerne
     )
     groups = [(f"text {name!r}", words, [name]) for name in texts]
     if len(texts) == 1:
-        yield from _with_neighbors("texts with the same words", ColumnKernel(groups))
+        yield from _with_neighbors("texts with the same words", ColumnKernel(groups), TEXT_NEIGHBORS)
     else:
-        yield from _with_neighbors("texts with the same words in any column", ColumnKernel(groups, combine="sum"))
+        yield from _with_neighbors("texts with the same words in any column", ColumnKernel(groups, combine="sum"), TEXT_NEIGHBORS)
         for group, name in zip(groups[:MOST_TEXT_COLUMNS], texts, strict=False):
             yield f"texts with the same words in {name!r}", ColumnKernel([group]), True
     parts = ColumnKernel([(name, by_letters, columns) for name, _, columns in groups], combine="sum")
-    neighbors = NeighborDiffusion(kernel=parts, max_rows=GRAPH_ROWS)
+    neighbors = NeighborDiffusion(TEXT_NEIGHBORS, kernel=parts, max_rows=GRAPH_ROWS)
     yield "neighbors of neighbors, texts with the same parts of words", neighbors, True
     if others:
         halves = [0.5, *[0.5 / len(texts)] * len(texts)]
         linear = ColumnKernel([("other columns", StandardizedKernel("linear"), others), *groups], combine="sum", weights=halves)
         similar = ColumnKernel([("other columns", StandardizedKernel(scores=True), others), *groups], combine="sum", weights=halves)
         yield "columns and words", linear, False
-        yield from _with_neighbors("similar rows or the same words", similar)
+        yield from _with_neighbors("similar rows or the same words", similar, TEXT_NEIGHBORS)
         if len(texts) == 1:
             both = ColumnKernel([("other columns", StandardizedKernel(scores=True), others), *groups], weights=[0.5, 0.5])
             yield "similar rows with the same words", both, True
@@ -237,9 +237,9 @@ def _for_graphs() -> Iterator[tuple[str, Kernel, bool]]:
         yield from _with_neighbors(name, WeisfeilerLehmanKernel(n_steps))
 
 
-def _with_neighbors(name: str, kernel: Kernel) -> Iterator[tuple[str, Kernel, bool]]:
+def _with_neighbors(name: str, kernel: Kernel, n_neighbors: int = 10) -> Iterator[tuple[str, Kernel, bool]]:
     yield name, kernel, True
-    yield f"neighbors of neighbors, {name}", NeighborDiffusion(kernel=kernel, max_rows=GRAPH_ROWS), True
+    yield f"neighbors of neighbors, {name}", NeighborDiffusion(n_neighbors, kernel=kernel, max_rows=GRAPH_ROWS), True
 
 
 def _some_objects(X: Any) -> list[Any]:

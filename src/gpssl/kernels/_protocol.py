@@ -97,6 +97,10 @@ class TakesTables(TakesMissingCells):
         return encode_table(X)
 
 
+class TakesStrings:
+    """Base of kernels whose rows are strings."""
+
+
 class UnitDiagonal:
     """k(x, x) = 1 for rows of any kind; scikit-learn's own mixin asks for an array."""
 

@@ -17,7 +17,7 @@ from .._runtime.threads import map_on_threads
 from .._validation import check_number
 from ..data._arrays import as_object_rows, row_blocks
 from ..data._frames import is_missing
-from ._protocol import Array, BlockKernel, NonStationary, full_repr, not_resolved, training_rows
+from ._protocol import Array, BlockKernel, NonStationary, TakesStrings, full_repr, not_resolved, training_rows
 from ._word_counts import Counts, Pattern, block_of_counts, count_words, encode, write_products
 
 _ROWS_AT_A_TIME = 256
@@ -26,7 +26,7 @@ _MAX_GAPS = 1000
 """Letters left out of a subsequence: more would leave too few bits to distinguish words."""
 
 
-class _StringKernel(NonStationary, GenericKernelMixin, Kernel):
+class _StringKernel(TakesStrings, NonStationary, GenericKernelMixin, Kernel):
     """A kernel whose rows are strings. A subclass has a method `block_kernel`, and overrides `diag` if k(x, x) is not 1."""
 
     block_kernel: Callable[[NDArray[Any]], BlockKernel]

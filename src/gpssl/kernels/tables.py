@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 from sklearn.utils._indexing import _get_column_indices
 
-from .._runtime import GRAPH_TEXTS, MOST_TEXTS
+from .._runtime import GRAPH_TEXTS, MOST_TEXTS, TEXT_NEIGHBORS
 from .._validation import check_number
 from ..data._arrays import DistinctRows, in_double_precision
 from ..data._frames import MOST_CATEGORIES, are_codes, check_names, encode_column, encode_table
@@ -23,6 +23,7 @@ from ._protocol import (
     Array,
     BlockKernel,
     CallByBlocks,
+    TakesStrings,
     TakesTables,
     UnitDiagonal,
     block_kernel,
@@ -36,7 +37,6 @@ from ._protocol import (
 )
 from .categories import CategoryKernel, OrdinalKernel
 from .incomplete import IncompleteRBF
-from .strings import _StringKernel
 
 _Columns = str | int | slice | Sequence[str] | Sequence[int] | Callable[[Any], Any]
 _Group = tuple[str, Kernel, _Columns]
@@ -254,7 +254,7 @@ def _check_of_group(name: str, kernel: Kernel) -> Callable[[NDArray[Any]], Array
 
 def _is_for_texts(kernel: Kernel) -> bool:
     """Return whether the rows of a kernel are strings."""
-    return isinstance(kernel, Kernel) and isinstance(preparing_kernel(kernel), _StringKernel)
+    return isinstance(kernel, Kernel) and isinstance(preparing_kernel(kernel), TakesStrings)
 
 
 def _only_column(columns: _Columns) -> Hashable:
@@ -275,7 +275,7 @@ def for_table(X: Any, *, neighborhood: float = 10, texts: Sequence[str] | None =
     or different values in nearly all of them, such as names, are left out with a warning.
 
     Free text, sentences in most cells that share words, is compared by `text_kernel`, by default neighbors of neighbors by their words:
-    `NeighborDiffusion(kernel=TfidfKernel())`. Texts have one half of the kernel, all other columns the other half, as a sum: two texts
+    `NeighborDiffusion(20, kernel=TfidfKernel())`. Texts have one half of the kernel, all other columns the other half, as a sum: two texts
     seldom have much in common, and a product would forget the other columns. `texts` names the columns with free text, where the cells
     shall not decide.
     """
@@ -303,7 +303,7 @@ def _kernel_of_texts() -> Kernel:
     from .documents import TfidfKernel
     from .neighbors import NeighborDiffusion
 
-    return NeighborDiffusion(kernel=TfidfKernel(max_rows=MOST_TEXTS), max_rows=GRAPH_TEXTS)
+    return NeighborDiffusion(TEXT_NEIGHBORS, kernel=TfidfKernel(max_rows=MOST_TEXTS), max_rows=GRAPH_TEXTS)
 
 
 def _of_columns(groups: dict[str, list[str]], neighborhood: float) -> ColumnKernel:
