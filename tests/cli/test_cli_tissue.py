@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anndata
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -106,3 +107,19 @@ def test_next_names_spots_and_writes_a_table_of_them(tissue: Path, tmp_path: Pat
     assert suggested["gpssl_rank"].tolist() == [1, 2, 3]
     assert spots.loc[suggested["gpssl_row"].astype(str), "known"].isna().all()
     assert all(str(name) in printed for name in suggested["gpssl_row"])
+
+
+def test_labels_of_pure_spots_promise_nothing_for_the_others(tmp_path: Path) -> None:
+    """Held-out labels are predicted without error, and a third of the other spots is not."""
+    adata = simulate(simulate_reference(), shape=(20, 20))
+    pure = np.random.default_rng(0).permutation(np.flatnonzero(adata.obs["purity"] > 0.9))[:60]
+    truth = adata.obs["cell_type"].astype(str).to_numpy()
+    adata.obs["known"] = pd.Categorical(np.where(np.isin(np.arange(adata.n_obs), pure), truth, None))
+    adata.write_h5ad(tmp_path / "slice.h5ad")
+    output = done("label", tmp_path / "slice.h5ad", "-t", "known", "-o", tmp_path / "out.h5ad", "--max-risk", "20%")
+    assert "Nothing can be promised: the labels are not like the other rows." in output
+    assert "(0.0 % errors), rows without a label with 6" in output
+    assert "0 predictions are kept, 340 are left to a person" in output
+    labeled = anndata.read_h5ad(tmp_path / "out.h5ad").obs
+    is_open = ~np.isin(np.arange(adata.n_obs), pure)
+    assert (labeled["known_predicted"].astype(str).to_numpy() != truth)[is_open].mean() > 0.3
