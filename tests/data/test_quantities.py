@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from gpssl.data import FileError, FileTable, open_table
 from gpssl.data._quantities import undress
+from gpssl.data._readings import Way, cells_of, looks_of, read_cells
 from gpssl.data._units import factor, power_of_ten, unit_of
 
 REPEATS = 10
@@ -46,7 +47,7 @@ def numbers(table: FileTable, n_cells: int) -> list[float]:
         (["€ 1.234", "€ 12.345", "€ 7"], [1234, 12345, 7], "€", "Numbers with decimal commas: 'v'."),
         (["$1.2M", "$3.5k", "$950"], [1.2e6, 3500, 950], "$", "with k for thousands: 'v'."),
         (["37 %", "2.5 %", "40%"], [37, 2.5, 40], "%", "Numbers with units: 'v' (%)."),
-        (["37 %", "0.21", "4 %"], [37, 21, 4], "% or fraction", "10 cell(s) without a sign of percent are taken times 100."),
+        (["37 %", "0.21", "4 %"], [37, 21, 4], "% or fraction", "10 cell(s) of 'v' have no sign of percent: they are taken as"),
         (["37 %", "21", "4 %"], [37, 21, 4], "%", "10 cell(s) of 'v' have no unit and are taken as %."),
         (["<0.5", "0.7", "1.25", ">= 100"], [0.5, 0.7, 1.25, 100], None, "taken as the bound itself: 'v' (20 cells)."),
         (["≤ 3 mg", "7 mg", "9 mg"], [3, 7, 9], "mg", "taken as the bound itself: 'v' (10 cells)."),
@@ -138,8 +139,12 @@ def test_few_words_among_many_numbers_count_as_missing_and_are_named(tmp_path: P
 
 def test_a_model_s_unit_holds_for_other_files(tmp_path: Path) -> None:
     facts = table_of(tmp_path, ["500 mg", "250 mg", "7 mg"]).facts
-    assert numbers(table_of(tmp_path, ["0.5 g", "1 g", "2.25 g"], columns=facts), 3) == [500, 1000, 2250]
-    assert numbers(table_of(tmp_path, ["3", "4"], columns=facts), 2) == [3, 4]
+    in_grams = table_of(tmp_path, ["0.5 g", "1 g", "2.25 g"], columns=facts)
+    assert numbers(in_grams, 3) == [500, 1000, 2250]
+    assert "The numbers of 'v' are in g, and were turned into mg." in in_grams.notes
+    without = table_of(tmp_path, ["3", "4"], columns=facts)
+    assert numbers(without, 2) == [3, 4]
+    assert "20 cell(s) of 'v' have no unit and are taken as mg." in without.notes
     with pytest.raises(FileError, match=r"Column 'v' of .* held numbers in mg when the model was trained, but not here \(such as '5 ml'\)"):
         table_of(tmp_path, ["5 ml", "6 ml"], columns=facts)
     shares = table_of(tmp_path, ["37 %", "0.21", "4 %"]).facts
@@ -243,3 +248,63 @@ def test_factors() -> None:
     assert math.isclose(float(factor("lb", "kg") or 0), 0.45359237)
     assert [power_of_ten(unit_of(one).size) for one in ("kg", "µm", "min", "lb")] == [3, -6, None, None]
     assert factor("m", "min") == 1  # 20m beside 1h
+
+
+WORDS = st.sampled_from(
+    [
+        *[
+            "1",
+            "12",
+            ",234",
+            ".5",
+            "-",
+            "(",
+            ")",
+            "<",
+            ">=",
+            "€",
+            "$",
+            "mg",
+            "%",
+            "k",
+            "h",
+            "m",
+            "PT",
+            "1H",
+            ":",
+            "30",
+            "24",
+            "2024",
+            "/",
+            "am",
+            "PM",
+            "Dec",
+            "Mon",
+            "Z",
+            "'",
+            "−",
+            "days",
+            "inf",
+            "NA",
+        ],
+        " ",
+        "\u00a0",
+    ]
+)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.lists(WORDS, min_size=1, max_size=6).map("".join), min_size=1, max_size=40))
+def test_a_cell_has_one_value_whoever_reads_it(written: list[str]) -> None:
+    """What was looked at before and what was not are read alike."""
+    cells = cells_of(pa.array(written)).distinct
+    looks = looks_of(cells)
+    for way in (
+        Way("point"),
+        Way("comma", "mg"),
+        Way("grouped", "different"),
+        Way("point", "% or fraction"),
+        Way("duration"),
+        Way("day first"),
+    ):
+        np.testing.assert_array_equal(read_cells(cells, way, looks), read_cells(cells, way))

@@ -40,8 +40,8 @@ def notes_on_reading(columns: list[Column]) -> list[str]:
 
 
 def _notes_on_units(columns: list[Column]) -> list[str]:
-    with_units = [column for column in columns if column.reading in NUMBERS and any(_units(column))]
-    named = [f"{column.name!r} ({_unit_in_words(column)})" for column in with_units if column.way.unit != DIFFERENT]
+    with_units = [column for column in columns if column.reading in NUMBERS and (column.way.unit or any(_units(column)))]
+    named = [f"{one.name!r} ({_unit_in_words(one)})" for one in with_units if one.way.unit != DIFFERENT and any(_units(one))]
     notes = [f"Numbers with units: {_shown(named)}."] if named else []
     of_columns = [note for column in with_units for note in _notes_on_differing_units(column)]
     more = [f"{len(of_columns) - MOST_NOTES:,} more notes on units are left out."] if len(of_columns) > MOST_NOTES else []
@@ -68,13 +68,16 @@ def _notes_on_differing_units(column: Column) -> list[str]:
     different = sorted((one for one in units if one), key=lambda one: (-units[one], one))
     n_without = found.n_values - sum(units[one] for one in different)
     if unit == DIFFERENT:
-        return [f"The units of {name!r} differ ({', '.join(different)}): its numbers are taken as they stand."]
+        note = f"The units of {name!r} differ ({', '.join(different)}): its numbers are taken as they stand."
+        return [note] if len(different) > 1 else []
     notes = []
-    if unit == FRACTIONS:
-        notes.append(f"{name!r} has percentages and fractions: {n_without:,} cell(s) without a sign of percent are taken times 100.")
+    if unit == FRACTIONS and n_without:
+        notes.append(f"{n_without:,} cell(s) of {name!r} have no sign of percent: they are taken as fractions, times 100.")
     elif n_without:
         notes.append(f"{n_without:,} cell(s) of {name!r} have no unit and are taken as {unit}.")
-    if len(different) > 1 or different[0] != _unit_in_words(column):
+    if len(different) == 1 and different[0] != _unit_in_words(column):
+        notes.append(f"The numbers of {name!r} are in {different[0]}, and were turned into {_unit_in_words(column)}.")
+    elif len(different) > 1:
         notes.append(f"The units of {name!r} differ ({', '.join(different)}): all numbers were turned into {_unit_in_words(column)}.")
     return notes
 
@@ -165,7 +168,7 @@ def _examples(column: Column) -> str:
     return f", such as {', '.join(repr(word[:40]) for word in shown)}" if shown else ""
 
 
-def _shown(columns: Iterable[str], most: int = 5) -> str:
+def _shown(columns: Iterable[str], most: int = 20) -> str:
     """Return what is said of columns for a sentence, the first few of many."""
     columns = list(columns)
     shown = ", ".join(columns[:most])

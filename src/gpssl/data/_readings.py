@@ -209,11 +209,14 @@ def _read_numbers(cells: pa.Array, way: Way, looks: Looks | None) -> Array:
         values = read_in_unit(numbers, np.full(n_cells, "", dtype=object), np.ones(n_cells), way.unit)
     else:
         values = as_floats(numbers.cast(pa.float64()))
-    left = np.flatnonzero(np.isnan(values) & ~mask_of(compute.is_null(cells))) if looks is None else looks.places
-    if len(left):
-        dressed = undress(cells.take(pa.array(left))) if looks is None else looks.dressed
+    if looks is None:
+        left = np.flatnonzero(np.isnan(values) & ~mask_of(compute.is_null(cells)))
+        looks = looks_of(cells.take(pa.array(left)))
+        looks = looks._replace(places=left[looks.places])
+    if len(looks.places):
+        dressed = looks.dressed
         fits, pointed = _with_points(dressed.cores, way.reading)
-        values[left] = read_in_unit(compute.if_else(fits, pointed, NO_TEXT), dressed.units, dressed.many, way.unit)
+        values[looks.places] = read_in_unit(compute.if_else(fits, pointed, NO_TEXT), dressed.units, dressed.many, way.unit)
     return values
 
 
