@@ -40,6 +40,8 @@ class Command(NamedTuple):
     """The most times the imports that are asked for."""
     before: tuple[str, ...] = ()
     """The command that makes what this one reads, which is not measured."""
+    code: int = 0
+    """The exit code: 2 for wrong options."""
 
     @property
     def name(self) -> str:
@@ -51,8 +53,10 @@ LABEL = ("label", "cells.csv", "-t", "target", "--max-risk", "0.05")
 LABEL_NEIGHBORS = ("label", "wide.csv", "-t", "y", "--alike", "neighbors")
 COMMANDS: Sequence[Command] = (
     Command(("--help",)),
+    Command(("label", "cells.csv", "--no-such-option"), code=2),
     Command(("info", "labeled.gpssl"), before=(*LABEL, "-o", "labeled.csv")),
     Command(("embed", "cells.csv", "-o", "embedded.csv", "--ignore", "target"), imports=2),
+    Command(("cluster", "cells.csv", "-o", "clustered.csv", "--ignore", "target")),
     Command(("transform", "labeled.gpssl", "cells.csv", "-o", "again.csv"), imports=2),
     Command((*LABEL, "-o", "out.csv"), imports=2),
     Command(("compare", "cells.csv", "-t", "target"), seconds=15),
@@ -79,11 +83,13 @@ def write_wide_csv(path: Path, n_rows: int, n_labels: int) -> None:
     frame.assign(y=labels).to_csv(path, index=False)
 
 
-def run_command(words: Sequence[str], folder: Path) -> None:
-    """Run one command in the folder, with the code of this checkout and one thread for BLAS; raise where it fails."""
+def run_command(words: Sequence[str], folder: Path, code: int = 0) -> None:
+    """Run one command in the folder, with the code of this checkout and one thread for BLAS; raise where it ends otherwise."""
     forced = [] if "-o" not in words else ["--force"]
     command = [sys.executable, "-m", "gpssl.cli", *words, *forced]
-    subprocess.run(command, check=True, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    done = subprocess.run(command, check=False, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if done.returncode != code:
+        raise subprocess.CalledProcessError(done.returncode, command)
 
 
 def run_imports() -> None:
@@ -95,12 +101,12 @@ def _environment() -> dict[str, str]:
     return {**os.environ, **ONE_THREAD, "PYTHONPATH": str(SOURCES)}
 
 
-def seconds_of_children(words: Sequence[str] | None, folder: Path) -> float:
+def seconds_of_children(command: Command | None, folder: Path) -> float:
     """Return the CPU seconds of a command, the only child of this process; None runs the imports."""
-    if words is None:
+    if command is None:
         run_imports()
     else:
-        run_command(words, folder)
+        run_command(command.words, folder, command.code)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -116,7 +122,7 @@ def compare(*, quick: bool, only: str = "", repeats: int = 3) -> Comparison:
         for words in dict.fromkeys(_needed(commands)):
             run_command(words, folder)
         jobs = {IMPORTS: partial(seconds_of_children, None, folder)}
-        jobs |= {command.name: partial(seconds_of_children, command.words, folder) for command in commands}
+        jobs |= {command.name: partial(seconds_of_children, command, folder) for command in commands}
         runs = alternate(jobs, 1 if quick else repeats)
     base = median(runs[IMPORTS])
     return Comparison(

@@ -169,7 +169,8 @@ def _draws_apart(draws: FunctionDraws) -> dict[str, Any]:
 
 def _draws_together(parts: dict[str, Any]) -> FunctionDraws:
     """Build the functions. Files of 0.1.0 have, instead of the columns, the model that the functions were drawn from, as "prepare"."""
-    source = vars(parts.pop("prepare")) if isinstance(parts.get("prepare"), GPSSL | baselines.GPPrior) else parts
+    is_old = parts.get("prepare") is not None and isinstance(parts["prepare"], GPSSL | baselines.GPPrior)
+    source = vars(parts.pop("prepare")) if is_old else parts
     columns = {name: source[name] for name in COLUMNS[:2] if name in source}
     parts = {name: value for name, value in parts.items() if name not in columns}
     check_names(FunctionDraws, parts, DRAWS, all_of_them=True)
