@@ -78,6 +78,8 @@ BELOW = {
     f"\n{N_ROWS} rows\n": 1,
     "All values were measured twice by us,,,,\n": 1,
     ",,,,\n,,,,\n": 2,
+    f"Mittelwert,{AGES / N_ROWS:.1f},{WEIGHTS / N_ROWS:.2f},,\nSD,{FRAME['age'].std():.2f},{FRAME['bmi'].std():.2f},,\n": 2,
+    f"Average:,{AGES / N_ROWS:.3f},,,\nTotal:,{AGES},,,\n": 2,
 }
 
 
@@ -98,6 +100,8 @@ KEPT = [
     "Total,33,25.0,m,sick\n",
     "Total,33,25.0,m,sick\nTotal,,,,\n",
     "Summa,33,25.0,m,\n",
+    "Mean,,,,\n",
+    "Media,99,25.0,,\n",
     f"P040,{AGES},{WEIGHTS},m,\n",
 ]
 

@@ -103,6 +103,8 @@ def _only_table(archive: zipfile.ZipFile, shown: Path) -> zipfile.ZipInfo:
             f"{len(names):,} tables ({listed(names)}): unpack it and name one" if tables else f"no table ({listed(names) or 'it is empty'})"
         )
         raise FileError(f"{shown} holds {what}.")
+    if ending_of_table(tables[0].filename) == ".zip":
+        raise FileError(f"{shown} holds another archive ({tables[0].filename!r}): unpack it first.")
     if tables[0].flag_bits & 1:
         raise FileError(f"{shown} is protected by a password: unpack it first.")
     return tables[0]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import compute
 
 from ._errors import FileError, listed
@@ -24,11 +27,25 @@ MOST_BELOW = 12
 """Totals and footers below the rows."""
 SHOWN = 40
 """Letters of a line that a note shows."""
+Row = Sequence[str]
+Array = NDArray[np.float64]
+
 NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?")
 TOTALS = re.compile(
     r"(?i:(grand|overall|report)?\s*totals?|sums?|summen?|(gesamt|zwischen)(summe|ergebnis)|gesamt|insgesamt"
     r"|total (g[ée]n[ée]ral|general|geral)|ensemble|somme|totale?s?( generale)?|suma( total)?|soma|totaal|summa|totalt|i alt)\s*(:.*)?"
 )
+_END = r"(\s*[:.].*)?"
+SUMMARIES: dict[re.Pattern[str], tuple[Callable[[Array], Any], ...]] = {
+    TOTALS: (np.nansum,),
+    re.compile(rf"(?i:mean|averages?|avg|mittelwert|durchschnitt|moyenne|media|promedio|gemiddelde|[øØ]){_END}"): (np.nanmean,),
+    re.compile(rf"(?i:median){_END}"): (np.nanmedian,),
+    re.compile(rf"(?i:s\.?d|st\.?dev|std( ?dev(iation)?)?|standard deviation|standardabweichung){_END}"): (
+        np.nanstd,
+        partial(np.nanstd, ddof=1),
+    ),
+}
+"""Words for rows that sum up others, and what their numbers are then."""
 GRAND_TOTAL = "grand total"
 FOOTER = re.compile(
     r"(?i:sources?|quellen?|notes?|anmerkung(en)?|hinweise?|stand|created|generated|exported|downloaded|printed|erstellt|data|remarks?|legend|"
@@ -37,8 +54,6 @@ FOOTER = re.compile(
 )
 MATCHES = 0.5
 """The share of the cells beside a word for totals that must be empty or the sum of their column."""
-
-Row = Sequence[str]
 
 
 def place_of_names(rows: Sequence[Row], wanted: Sequence[str] = ()) -> int:
@@ -154,13 +169,14 @@ def is_below(row: Row) -> bool:
     filled = [place for place, cell in enumerate(row) if cell]
     if not row or not row[0]:
         return True  # sums without a word have nothing in the first column
-    return (filled == [0] and not NUMBER.fullmatch(row[0])) or _totals_place(row) is not None
+    return (filled == [0] and not NUMBER.fullmatch(row[0])) or _word(row) is not None
 
 
-def _totals_place(row: Row) -> int | None:
-    """Return the place of the first text of a row if it is a word for totals."""
+def _word(row: Row) -> tuple[int, re.Pattern[str]] | None:
+    """Return the place of the first text of a row if it is a word for sums or the like, and the pattern that it matches."""
     first = next((place for place, cell in enumerate(row) if cell and cell not in DASHES and not NUMBER.fullmatch(cell)), None)
-    return first if first is not None and TOTALS.fullmatch(row[first]) else None
+    kind = None if first is None else next((pattern for pattern in SUMMARIES if pattern.fullmatch(row[first])), None)
+    return None if first is None or kind is None else (first, kind)
 
 
 def is_grand_total(rows: Sequence[Row]) -> bool:
@@ -187,45 +203,45 @@ class _RowsAbove:
 
     def is_none(self, row: Row) -> bool:
         """Return whether a row is empty, totals, or a footer."""
-        place = _totals_place(row)
-        if place is not None:
-            return self._is_totals(row, place)
+        word = _word(row)
+        if word is not None:
+            return self._is_summary(row, *word)
         if not row[0]:
             return not any(row) or self._are_sums_alone(row)
         return self._is_footer(row[0], len(row))
 
-    def _is_totals(self, row: Row, place: int) -> bool:
+    def _is_summary(self, row: Row, place: int, kind: re.Pattern[str]) -> bool:
         word = row[place].lower()
         n_alike = sum(place < len(other) and other[place].lower() == word for other in self._below)
         if n_alike > 1 or any(compute.any(compute.equal(compute.utf8_lower(cells), word)).as_py() for cells in self._column(place)):
             return False  # a category, such as total and partial
         others = [(other, cell) for other, cell in enumerate(row) if other != place]
         n_empty = sum(cell in ("", *DASHES) for _, cell in others)
-        n_sums = sum(self._is_sum(other, cell) for other, cell in others if cell)
-        return n_empty + n_sums > MATCHES * len(others) or n_sums > 1
+        n_sums = sum(self._is_one_of(SUMMARIES[kind], other, cell) for other, cell in others if cell)
+        is_likely = n_empty + n_sums > MATCHES * len(others) and (kind is TOTALS or n_sums > 0)
+        return is_likely or n_sums > 1
 
     def _are_sums_alone(self, row: Row) -> bool:
         """Return whether a row has nothing in the first column, which no other row lacks, and sums that are larger than what they sum."""
         if any(compute.any(compute.equal(cells, "")).as_py() for cells in self._column(0)):
             return False
-        return any(self._is_sum(place, cell, larger=True) for place, cell in enumerate(row) if cell)
+        return any(self._is_one_of((_sum_above_all,), place, cell) for place, cell in enumerate(row) if cell)
 
-    def _is_sum(self, place: int, cell: str, *, larger: bool = False) -> bool:
-        """Return whether a cell is the sum of its column, to the digits that it has, in any way to write numbers."""
-        return any(self._is_sum_read_as(place, cell, reading, larger) for reading in NUMBERS)
+    def _is_one_of(self, numbers: Sequence[Callable[[Array], Any]], place: int, cell: str) -> bool:
+        """Return whether a cell is one of these numbers of its column, to the digits that it has, in any way to write them."""
+        return any(self._is_read_as(reading, numbers, place, cell) for reading in NUMBERS)
 
-    def _is_sum_read_as(self, place: int, cell: str, reading: Reading, larger: bool) -> bool:
+    def _is_read_as(self, reading: Reading, numbers: Sequence[Callable[[Array], Any]], place: int, cell: str) -> bool:
         is_plain = NUMBER.fullmatch(cell) is not None
         shown = values_of(_bare(pa.array([cell]), is_plain), Way(reading))[0]
         if np.isnan(shown):
             return False
-        values = [values_of(_bare(cells, is_plain), Way(reading)) for cells in self._column(place)]
-        if larger and not shown > max(np.nanmax(part, initial=0.0) for part in values):
+        values = np.concatenate([values_of(_bare(cells, is_plain), Way(reading)) for cells in self._column(place)])
+        if np.isfinite(values).sum() < 2:
             return False
-        total = sum(float(np.nansum(part)) for part in values)
         digits = re.sub(r"[^\d.,]", "", cell)
         n_decimals = len(re.split("[.,]", digits)[-1]) if re.search("[.,]", digits) else 0
-        return bool(abs(total - shown) <= 0.51 * 10.0**-n_decimals + 1e-9 * abs(total))
+        return any(abs(number(values) - shown) <= 0.51 * 10.0**-n_decimals + 1e-9 * abs(shown) for number in numbers)
 
     def _is_footer(self, text: str, n_columns: int) -> bool:
         others = [cell for cells in self._column(0) for cell in cells.slice(max(0, len(cells) - HEAD_ROWS)).to_pylist() if cell]
@@ -235,6 +251,12 @@ class _RowsAbove:
             return False
         are_numbers = all(NUMBER.fullmatch(cell) for cell in others)
         return are_numbers or (len(text.split()) > 2 and max(len(cell.split()) for cell in others) < 3)
+
+
+def _sum_above_all(values: Array) -> float:
+    """Return the sum, where it is larger than each of the values; NaN elsewhere."""
+    total = float(np.nansum(values))
+    return total if total > np.nanmax(values) else np.nan
 
 
 def _bare(cells: pa.Array, is_plain: bool) -> pa.Array:
