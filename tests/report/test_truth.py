@@ -261,5 +261,5 @@ def test_rivals_are_judged_by_the_same_folds() -> None:
     words = " ".join([*names, *(one.sentence for one in report.content.compared), report.html()])
     assert not [jargon for jargon in ("GPSSL-full", "GPSSL-mean", ">pool<", "GP prior") if jargon in words]
     y = np.tile([0, 1], 20)
-    folds = [hold_out_classes(DummyClassifier(), np.zeros((40, 1)), y, random_state=3).fold for _ in range(2)]
-    np.testing.assert_array_equal(*folds)
+    one, other = (hold_out_classes(DummyClassifier(), np.zeros((40, 1)), y, random_state=3).fold for _ in range(2))
+    np.testing.assert_array_equal(one, other)
