@@ -20,6 +20,8 @@ from gpssl.report import _making, make_report
 from gpssl.report._compared import compared_with, overall
 from gpssl.report._content import RiskTable
 from gpssl.workflows._choices import FULL, POOL
+from gpssl.workflows._row_checksums import row_checksums, row_names
+from gpssl.workflows._subject import Roles, open_subject
 from people import prices, written
 
 
@@ -263,3 +265,18 @@ def test_rivals_are_judged_by_the_same_folds() -> None:
     y = np.tile([0, 1], 20)
     one, other = (hold_out_classes(DummyClassifier(), np.zeros((40, 1)), y, random_state=3).fold for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+def test_labels_that_were_merged_are_merged_again(tmp_path: Path) -> None:
+    frame = unclear(60, 30)
+    table = written(frame, tmp_path / "things.csv")
+    places = np.flatnonzero(frame["kind"].isna())[:4]
+    subject = open_subject(table, Roles("kind"))
+    given = {"row": row_names(subject, places), "checksum": row_checksums(subject, places), "kind": ["stone"] * 4}
+    labels = written(pd.DataFrame(given), tmp_path / "labels.csv")
+    printed = done("label", table, "-t", "kind", "--labels", labels, "-o", tmp_path / "out.csv", "--max-risk", "0.3", "--draws", "5")
+    said = done("report", tmp_path / "out.gpssl", table, "--labels", labels, "--no-rivals")
+    assert "This table is not the one of that run" not in said
+    first = next(line for line in said.splitlines() if line.startswith("To hold"))
+    assert first in printed
+    assert "This table is not the one of that run" in done("report", tmp_path / "out.gpssl", table, "--no-rivals", "--force")

@@ -21,14 +21,15 @@ def report(
     group: _options.Group = None,
     rivals: Annotated[bool, typer.Option("--rivals/--no-rivals", help="Show curves of the compared methods too.")] = True,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help=_options.SEED_HELP, show_default="the model's")] = None,
+    labels: _options.Labels = None,
     sheet: _options.Sheet = None,
     force: _options.Force = False,
     as_json: _options.Json = False,
 ) -> None:
     """Write one HTML file that explains a model: it works offline, prints well, and can be sent to a colleague.
 
-    It shows rows in a plane, colored by class, probability, standard deviation and abstention; a slider for the error
-    rate; curves; and the most uncertain rows.
+    It opens with what gpssl label promised and decided. It shows rows in a plane, a slider for the error rate, curves,
+    errors of each class, columns that matter, labels that may be wrong, other methods, and the most uncertain rows.
     """
     with progress_bars():
         from ..report._making import make_report
@@ -39,6 +40,7 @@ def report(
             target=target,
             group=group,
             rivals=rivals,
+            labels=labels or (),
             sheet=sheet,
             random_state=seed,
             out=out or model.with_suffix(".html"),

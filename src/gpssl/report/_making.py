@@ -53,6 +53,7 @@ def make_report(
     target: str | None = None,
     group: str | None = None,
     rivals: bool = True,
+    labels: Any = (),
     sheet: str | None = None,
     random_state: int | None = None,
     out: str | PathLike[str] | None = None,
@@ -70,6 +71,8 @@ def make_report(
         The column to predict, the column that says which rows belong together, and the seed; by default those of the model.
     rivals
         Whether to show curves of the compared methods too, which takes longer.
+    labels
+        Labels that a person gave elsewhere, as for `gpssl.label`: those that the model was trained with.
     sheet
         The sheet of a workbook or the table of a database, as for `gpssl.embed`.
     out
@@ -88,7 +91,7 @@ def make_report(
     if is_of_model:
         unlabeled = notes.get("unlabeled", ())
         roles = Roles(asked, notes.get("target_kind"), group or notes.get("group"), unlabeled=unlabeled, sheet=sheet)
-    subject = open_subject(table, roles, columns=loaded.card_.columns or None)
+    subject = open_subject(table, roles, columns=loaded.card_.columns or None, labels=labels)
     if is_of_model and notes.get("table") not in (None, subject.name) and notes.get("rows") != subject.n_rows:
         subject.notes.append(f"The model was trained on {notes['table']}: the curves are of heads trained on the labels of {subject.name}.")
     with subject.noting():
