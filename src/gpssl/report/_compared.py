@@ -28,6 +28,9 @@ HeldOut = HeldOutClasses | HeldOutNumbers
 SCORES = {True: "negative log likelihood", False: "log loss"}
 """The score that decides, for numbers and for classes; the smaller, the better."""
 
+MOST_NAMES = 2
+"""Methods that the sentence about all of them names."""
+
 
 def compared_with(held_out: Mapping[str, Any], own: str, groups: NDArray[Any] | None) -> list[Compared]:
     """Return a decision for each other method, where all of them were judged by the same labels in the same folds.
@@ -60,7 +63,9 @@ def overall(compared: Sequence[Compared]) -> list[str]:
         return [f"The labels do not show this model to be better, or worse, than any of the {len(compared)} compared methods."]
     n_open = len(compared) - len(by_verdict[Verdict.BETTER])
     others = f"; {n_open} other{' is' if n_open == 1 else 's are'} as good, or not decided" if n_open else ""
-    return [f"On these labels this model is better than {_listed(by_verdict[Verdict.BETTER])}{others}."]
+    beaten = by_verdict[Verdict.BETTER]
+    named = _listed(beaten) if len(beaten) <= MOST_NAMES else f"{len(beaten)} of {len(compared)} compared methods"
+    return [f"On these labels this model is better than {named}{others}."]
 
 
 def _listed(names: Sequence[str]) -> str:
