@@ -19,7 +19,18 @@ if TYPE_CHECKING:
         reliability_curve,
         root_mean_squared_error,
     )
-    from ._held_out import Expectation, HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers, probabilities_of
+    from ._doubts import Doubt, doubtful_labels, telling_columns
+    from ._held_out import (
+        Expectation,
+        HeldOutClasses,
+        HeldOutNumbers,
+        Labeled,
+        Shift,
+        hold_out_classes,
+        hold_out_numbers,
+        probabilities_of,
+    )
+    from ._importance import ColumnImportance, ShuffledColumns, class_losses, dimension_importance, squared_errors
     from ._scores import (
         HIGHER_IS_BETTER,
         Estimate,
@@ -46,9 +57,12 @@ if TYPE_CHECKING:
         risk_coverage_curve,
         risk_coverage_curve_from_losses,
     )
+    from ._shift import find_shift
 
 __all__ = [
     "HIGHER_IS_BETTER",
+    "ColumnImportance",
+    "Doubt",
     "Estimate",
     "Expectation",
     "HeldOutClasses",
@@ -57,6 +71,8 @@ __all__ = [
     "Labeled",
     "ReliabilityCurve",
     "RiskCoverageCurve",
+    "Shift",
+    "ShuffledColumns",
     "augrc",
     "augrc_scorer",
     "aurc",
@@ -64,10 +80,14 @@ __all__ = [
     "average_ranks",
     "bootstrap_interval",
     "brier_score",
+    "class_losses",
     "continuous_ranked_probability_score",
     "corrected_error",
     "corrected_p_value",
+    "dimension_importance",
+    "doubtful_labels",
     "expected_calibration_error",
+    "find_shift",
     "hold_out_classes",
     "hold_out_numbers",
     "holm",
@@ -87,6 +107,8 @@ __all__ = [
     "root_mean_squared_error",
     "score_classification",
     "score_regression",
+    "squared_errors",
+    "telling_columns",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)

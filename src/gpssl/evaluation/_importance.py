@@ -71,6 +71,17 @@ class ShuffledColumns:
     `watch` is called with each model and the places of the rows that it has not seen, as `hold_out_classes` does; it predicts all shuffled
     copies of them at once. At most 5,000 rows are predicted, and at most 50 columns shuffled, so that this takes a few seconds at most:
     of larger tables a random part of the rows, and the columns that are most associated with the label by themselves.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from gpssl.evaluation import ShuffledColumns, class_losses, hold_out_classes
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> shuffled = ShuffledColumns(X, y.to_numpy(), class_losses(y.unique()))
+    >>> held_out = hold_out_classes(LogisticRegression(max_iter=1000), X, y.to_numpy(), watch=shuffled.watch)
+    >>> [column.name for column in shuffled.importance()[:2]]
+    ['petal length (cm)', 'petal width (cm)']
     """
 
     def __init__(self, rows: Any, y: NDArray[Any], losses: Losses, *, n_repeats: int | None = None, seed: int = 0) -> None:

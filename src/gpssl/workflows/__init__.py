@@ -10,8 +10,21 @@ if TYPE_CHECKING:
     from ._cluster import Clustered, cluster
     from ._embed import Embedded, embed, transform
     from ._label import LabeledTable, label
+    from ._label_findings import SuspiciousLabel
     from ._next import NextRows, SuggestedRow, next_rows
 
-__all__ = ["Clustered", "Embedded", "LabeledTable", "NextRows", "SuggestedRow", "cluster", "embed", "label", "next_rows", "transform"]
+__all__ = [
+    "Clustered",
+    "Embedded",
+    "LabeledTable",
+    "NextRows",
+    "SuggestedRow",
+    "SuspiciousLabel",
+    "cluster",
+    "embed",
+    "label",
+    "next_rows",
+    "transform",
+]
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)
