@@ -92,6 +92,12 @@ def test_the_order_of_rows_makes_no_difference_and_gaps_are_no_words(tmp_path: P
         assert facts["cells"].levels is None
 
 
+def test_a_file_of_sentences_alone_has_one_column(tmp_path: Path) -> None:
+    """Blanks between words are no separators."""
+    messages(N)[["message"]].to_csv(tmp_path / "table.csv", index=False)
+    assert [(fact.name, fact.kind) for fact in open_table(tmp_path / "table.csv").facts] == [("message", "text")]
+
+
 def test_a_target_of_long_names_is_classes(tmp_path: Path) -> None:
     frame = messages(N).rename(columns={"message": "class", "label": "other"})
     frame.to_csv(tmp_path / "table.csv", index=False)

@@ -27,6 +27,8 @@ from ._layout import (
 from ._rows import COMPRESSED
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes", " ": "spaces"}
+NEARLY_ALL = 0.8
+"""The share of rows with as many cells as there are names, below which blanks are no separators."""
 OTHER_FILES = {
     b"PK\x03\x04": "a workbook or a zip archive by its content: rename it to end in .xlsx or .zip",
     b"SQLite format 3": "a SQLite database by its content: rename it to end in .sqlite",
@@ -195,6 +197,8 @@ def _best_separator(rows_of: dict[str, list[tuple[list[str], int]]], name: str, 
             return (-1.0, separator == first, 0)
         # Rows may have one cell more than there are names: row names of R, or a separator at the end.
         alike = sum(count in (counts[0], counts[0] + 1) for count in counts[1:]) / max(1, len(counts) - 1)
+        if separator == " " and alike < NEARLY_ALL:
+            return (-2.0, False, 0)  # sentences, in the only column
         is_named = bool(wanted) and set(wanted) <= {cell.strip() for cell in rows[place]}
         return (alike + is_named - 0.6 * (counts[0] == 1) - 0.5 * (separator == " "), separator == first, counts[0])
 
