@@ -84,7 +84,7 @@ def _by_command(split: Split, n_clusters: int | None) -> Found:
 
 
 def _umap(split: Split) -> Array:
-    from umap import UMAP  # comes with scanpy, and takes seconds to import
+    from umap import UMAP  # type: ignore[import-untyped]  # comes with scanpy, and takes seconds to import
 
     return np.asarray(UMAP(N_COMPONENTS, random_state=split.seed, n_jobs=1).fit_transform(split.numbers), dtype=np.float64)
 

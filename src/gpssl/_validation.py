@@ -5,6 +5,7 @@ Rows are checked in `core._checked_rows`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf, isfinite
@@ -81,7 +82,9 @@ def check_number(
 class NumberedDimensionsMixin:
     """Names of dimensions as the command writes them: the name of the estimator and a number from one, such as gpssl_1."""
 
-    _n_features_out: int
+    @property
+    @abstractmethod
+    def _n_features_out(self) -> int: ...
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002  (scikit-learn's)
         """Return the names of the dimensions; `input_features` is ignored. [J]"""

@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from experiments import clusters
 from experiments.data.examples import Examples
 from experiments.few_label_protocol import few_labels_split
+from experiments.plan import Plan
 
 
 def _groups() -> Examples:
@@ -43,7 +44,7 @@ def test_errors_are_counted_by_certainty() -> None:
 def test_tables_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clusters, "load", lambda _: _groups())
     monkeypatch.delitem(clusters.METHODS, "k-means on UMAP")
-    plan = clusters.Plan(splits=1, quick=True)
+    plan = Plan(splits=1, quick=True)
     records = [{**task._asdict(), **clusters.run(task, plan)} for task in clusters.tasks(plan)]
     assert json.loads(json.dumps(records, allow_nan=False)) == records
     blocks = clusters.report(records)

@@ -22,7 +22,8 @@ def _patients(n_rows: int = 120) -> pd.DataFrame:
         },
         index=[f"patient {place}" for place in range(n_rows)],
     )
-    return frame.assign(state=pd.Categorical(np.where(np.arange(n_rows) < 80, np.array(["well", "sick"])[sick], None)))
+    states = pd.Series(np.array(["well", "sick"])[sick], index=frame.index).where(np.arange(n_rows) < 80, None)
+    return frame.assign(state=states.astype("category"))
 
 
 def test_predictions_expectation_and_model_come_back_with_the_index() -> None:

@@ -136,8 +136,8 @@ class _Newton:
         root = self._root_of_curvature(p)
         shifted = _shifted(C, root)
         if self.is_binary:
-            return b - root * _solved(np.linalg.cholesky(shifted), root * image)
-        return b - _structured(root[..., None] * _inverse(np.linalg.cholesky(shifted)) * root[..., None, :], image)
+            return b - root * _solved(_factored(shifted), root * image)
+        return b - _structured(root[..., None] * _inverse(_factored(shifted)) * root[..., None, :], image)
 
     def _move(self, C: Array, a: Array, step: Array) -> Array:
         """Return a + t step, with t halved for the processes whose ψ would fall."""
@@ -158,7 +158,7 @@ class _Newton:
         f = mode @ self.C
         likelihood, p = self._likelihood(f)
         root = self._root_of_curvature(p)
-        factor = np.linalg.cholesky(_shifted(self.C, root))
+        factor = _factored(_shifted(self.C, root))
         curvature = Curvature.of_factor(factor, root)
         # |I + C W| = Π_k |I + C w p_k| |S| / Π w, since W is a diagonal part less one of rank n.
         log_volume = 2 * np.log(np.diagonal(factor, axis1=2, axis2=3)).sum(axis=(1, 2))
@@ -198,7 +198,7 @@ class Curvature:
     @classmethod
     def of(cls, C: Array, curvature_root: Array) -> Curvature:
         """Return the blocks from the square root of the diagonal part of W."""
-        return cls.of_factor(np.linalg.cholesky(_shifted(C, curvature_root)), curvature_root)
+        return cls.of_factor(_factored(_shifted(C, curvature_root)), curvature_root)
 
     @classmethod
     def of_factor(cls, factor: Array, curvature_root: Array) -> Curvature:
@@ -236,6 +236,11 @@ def _shifted(C: Array, root: Array) -> Array:
     diagonal = np.arange(C.shape[1])
     shifted[..., diagonal, diagonal] += 1.0
     return shifted
+
+
+def _factored(matrices: Array) -> Array:
+    """Return F with F Fᵀ = A, lower triangular, for each A. [..., n, n]"""
+    return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
 
 
 def _solved(factor: Array, right: Array) -> Array:
