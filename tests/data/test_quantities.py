@@ -129,6 +129,7 @@ def test_few_words_among_many_numbers_count_as_missing_and_are_named(tmp_path: P
     table = table_of(tmp_path, cells, repeats=1)
     assert table.facts[0].n_missing == 3
     assert "3 cell(s) of 'v' are no numbers and count as missing, such as 'n.d.', 'hemolyzed'." in table.notes
+    assert table.texts("v")[[0, 2, 97, 98]].tolist() == ["0", "3", "n.d.", "hemolyzed"]  # as names of groups, they stay
     half = [str(place * 1.5) for place in range(60)] + ["not detected"] * 40
     assert table_of(tmp_path, half, repeats=1).facts[0].n_missing == 40
     codes = [str(place % 9) for place in range(95)] + ["other"] * 5  # classes with a name among them

@@ -131,13 +131,17 @@ class Column:
         cells = cells_of(self.text(column))
         return np.array([encode_cell(cell) for cell in cells.distinct.to_pylist()] + [np.nan])[cells.places]
 
-    def labels(self, column: Any, missing: Sequence[str] = MISSING_WORDS) -> NDArray[Any]:
-        """Return cells as names of classes: as in the file, but whole numbers without a point; None for missing cells and these words."""
+    def labels(self, column: Any, missing: Sequence[str] = MISSING_WORDS, *, keep_words: bool = False) -> NDArray[Any]:
+        """Return cells as names of classes: as in the file, but whole numbers without a point; None for missing cells and these words.
+
+        Words among numbers are None as well, unless they are to be kept.
+        """
         cells = cells_of(self.text(column), missing)
         names = np.append(cells.distinct.to_numpy(zero_copy_only=False), [None])
         if self.reading in NUMBERS:
             values = np.append(read_cells(cells.distinct, self.way), np.nan)
-            names[np.isnan(values)] = None
+            if not keep_words:
+                names[np.isnan(values)] = None
             is_plain = np.append(are_plain_numbers(cells.distinct, self.reading), False)
             whole = np.flatnonzero(is_plain & (values == np.floor(values)) & (np.abs(values) <= LARGEST_WHOLE))
             names[whole] = [f"{value:.0f}" for value in values[whole]]

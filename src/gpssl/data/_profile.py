@@ -157,7 +157,12 @@ def first_evidence(source: TableSource, names: Sequence[str]) -> dict[str, Evide
     n_rows = min(max(FIRST_CELLS // len(names), FIRST_ROWS[0]), FIRST_ROWS[1])
     cells = cells_of_each([column.slice(0, n_rows) for column in part.cells.columns])
     looks = _looks_of_each(cells)
-    return {name: Evidence(_count(one, look.shapes), _tally(one, look)) for name, one, look in zip(names, cells, looks, strict=True)}
+    return {name: _first_guess(one, look) for name, one, look in zip(names, cells, looks, strict=True)}
+
+
+def _first_guess(cells: Cells, looks: Looks) -> Evidence:
+    are_plain = not len(looks.places) and bool(np.isin(looks.shapes, NUMBER_SHAPES).all())
+    return Evidence(_count(cells, looks.shapes), NO_TALLY if are_plain else _tally(cells, looks))
 
 
 def _profiled(columns: Sequence[Any], ways: Sequence[Way]) -> list[Profiled]:

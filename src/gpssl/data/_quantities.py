@@ -78,6 +78,8 @@ class Dressed(NamedTuple):
 
 def undress(cells: pa.Array) -> Dressed:
     """Return the numbers that cells of text hold, and what is written around them."""
+    if not len(cells):
+        return _nothing(0)
     likely = compute.and_(compute.match_substring_regex(cells, _MAYBE), compute.less_equal(compute.utf8_length(cells), LONGEST))
     places = np.flatnonzero(mask_of(likely))
     if not len(places):

@@ -223,14 +223,10 @@ def _read_numbers(cells: pa.Array, way: Way, looks: Looks | None) -> Array:
 def looks_of(cells: pa.Array) -> Looks:
     """Return what different cells look like, each by itself."""
     shapes = np.full(len(cells), SHAPE["text"], dtype=np.int8)
-    lower = compute.utf8_lower(cells)
-    for words, shape in ((WEEKDAYS, "weekday"), (MONTHS, "month")):
-        shapes[~np.isnan(read_words(cells, words))] = SHAPE[shape]
-    shapes[mask_of(compute.is_in(lower, pa.array((*TRUE, *FALSE))))] = SHAPE["boolean"]
-    shapes[mask_of(compute.is_in(cells, pa.array(DASHES)))] = SHAPE["dash"]
-    shapes[mask_of(compute.match_substring_regex(lower, r"^[+-]?(inf|infinity|nan)$"))] = SHAPE["infinite"]
-    digits = np.flatnonzero(mask_of(compute.match_substring_regex(cells, r"^[+-]?[.,]?\d")))
+    has_digit = mask_of(compute.match_substring_regex(cells, r"^[+-]?[.,]?\d"))
+    digits, others = np.flatnonzero(has_digit), np.flatnonzero(~has_digit)
     shapes[digits] = _number_shapes(cells.take(pa.array(digits)))
+    shapes[others] = _word_shapes(cells.take(pa.array(others)))
     left = np.flatnonzero((shapes == SHAPE["text"]) & ~mask_of(compute.is_null(cells)))
     shapes[left] = _calendar_shapes(cells.take(pa.array(left)))
     left = left[shapes[left] == SHAPE["text"]]
@@ -241,11 +237,26 @@ def looks_of(cells: pa.Array) -> Looks:
     return Looks(shapes, left[are], dressed.only(are))
 
 
+def _word_shapes(cells: pa.Array) -> NDArray[np.int8]:
+    """Return the shapes of words that stand for something; text for all others."""
+    shapes = np.full(len(cells), SHAPE["text"], dtype=np.int8)
+    if len(cells):
+        lower = compute.utf8_lower(cells)
+        for words, shape in ((WEEKDAYS, "weekday"), (MONTHS, "month")):
+            shapes[~np.isnan(read_words(cells, words))] = SHAPE[shape]
+        shapes[mask_of(compute.is_in(lower, pa.array((*TRUE, *FALSE))))] = SHAPE["boolean"]
+        shapes[mask_of(compute.is_in(cells, pa.array(DASHES)))] = SHAPE["dash"]
+        shapes[mask_of(compute.match_substring_regex(lower, r"^[+-]?(inf|infinity|nan)$"))] = SHAPE["infinite"]
+    return shapes
+
+
 def _number_shapes(cells: pa.Array) -> NDArray[np.int8]:
     """Return the shapes of numbers; text for all other cells."""
     shapes = np.full(len(cells), SHAPE["text"], dtype=np.int8)
     left = np.arange(len(cells))
     for name, pattern in _SHAPES.items():
+        if not len(left):
+            break
         fits = mask_of(compute.match_substring_regex(cells.take(pa.array(left)), pattern))
         shapes[left[fits]] = SHAPE[name]
         left = left[~fits]
@@ -255,6 +266,8 @@ def _number_shapes(cells: pa.Array) -> NDArray[np.int8]:
 def _calendar_shapes(cells: pa.Array) -> NDArray[np.int8]:
     """Return the shapes of dates and times; text for all other cells."""
     shapes = np.full(len(cells), SHAPE["text"], dtype=np.int8)
+    if not len(cells):
+        return shapes
     formats = date_formats(cells)
     by_day, by_month = formats["day/month/year"], formats["month/day/year"]
     shapes[by_day & ~by_month] = SHAPE["day/month"]

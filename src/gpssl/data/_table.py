@@ -322,7 +322,8 @@ class FileTable:
 
     def texts(self, name: str) -> NDArray[Any]:
         """Return one column of all rows as text, None where it is missing."""
-        return self._texts_of(self.column(name))
+        column = self.column(name)
+        return np.concatenate([column.labels(part, keep_words=True) for part in self._cells_of(column)]).astype(object)
 
     def _texts_of(self, column: Column, missing: Sequence[str] = MISSING_WORDS) -> NDArray[Any]:
         return np.concatenate([column.labels(part, missing) for part in self._cells_of(column)]).astype(object)
