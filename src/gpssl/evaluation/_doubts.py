@@ -67,7 +67,7 @@ def _doubtful_classes(held_out: HeldOutClasses) -> list[Doubt]:
 def _doubtful_numbers(held_out: HeldOutNumbers) -> list[Doubt]:
     outside = 2 * np.minimum(held_out.level, 1 - held_out.level)
     places = np.flatnonzero(outside < LARGEST_CHANCE / len(held_out.y))
-    distance = np.abs(held_out.y - held_out.mean) / held_out.std
+    distance = np.abs(held_out.y - held_out.mean) / np.maximum(held_out.std, np.finfo(np.float64).tiny)
     order = places[np.argsort(-distance[places], kind="stable")]
     return [Doubt(int(n), float(held_out.y[n]), float(held_out.mean[n]), float(1 - outside[n])) for n in order]
 

@@ -37,7 +37,7 @@ def find_shift(held_out: HeldOutClasses | HeldOutNumbers, others: Array) -> Shif
     known, n_known = _known_certainties(held_out)
     if n_known < 2 or len(others) < 2:
         return None
-    unknown = others if is_class else -np.log(others)
+    unknown = others if is_class else _log_precision(others)
     n_unknown = len(unknown) * n_known / len(known)
     together = np.concatenate([known, unknown])
     difference = float(known.mean() - unknown.mean())
@@ -52,10 +52,15 @@ def find_shift(held_out: HeldOutClasses | HeldOutNumbers, others: Array) -> Shif
 def _known_certainties(held_out: HeldOutClasses | HeldOutNumbers) -> tuple[Array, float]:
     """Return how sure the predictions of held-out labels are, and how many of these are independent."""
     if isinstance(held_out, HeldOutNumbers):
-        return -np.log(held_out.std), len(held_out.std)
+        return _log_precision(held_out.std), len(held_out.std)
     judged = np.ones(len(held_out.y), dtype=bool) if held_out.is_judged is None else held_out.is_judged
     certainty = held_out.certainty[judged]
     return certainty, len(certainty) if held_out.groups is None else effective_rows(certainty, held_out.groups[judged])
+
+
+def _log_precision(std: Array) -> Array:
+    """Return −log std, finite also where a model is sure beyond double precision."""
+    return -np.log(np.maximum(std, np.finfo(np.float64).tiny))
 
 
 def without_promise(expectation: Expectation, shift: Shift | None, limit: RiskLimit) -> Expectation:
