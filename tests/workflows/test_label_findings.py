@@ -96,7 +96,7 @@ def test_model_that_cannot_be_saved_leaves_no_results(table: Path, tmp_path: Pat
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "out.gpssl")
 
-    monkeypatch.setattr("gpssl.workflows._subject.save", fail)
+    monkeypatch.setattr("gpssl.workflows._subject.write_model", fail)
     for command in (["label", table, "-t", "kind", *FEW], ["embed", table]):
         assert "No space left" in refused(*command, "-o", tmp_path / "out.csv")
         assert [file.name for file in tmp_path.iterdir()] == ["things.csv"]
