@@ -164,7 +164,7 @@ def test_what_a_user_has_to_mend_is_said_before_the_work(tmp_path: Path, monkeyp
     (tmp_path / "report.md").mkdir()
     with pytest.raises(IsADirectoryError, match=r"name a file in it"):
         reproduce.reproduce(["decisions"], SMALL, tmp_path, tmp_path / "report.md")
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"gpssl\[cli\]"):
         reproduce.reproduce(["decisions"], SMALL, tmp_path, tmp_path / "other.md")
     assert not (tmp_path / "decisions.jsonl").exists()

@@ -46,7 +46,7 @@ def style_of(number: int) -> Style:
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of pyplot, so that `plt.show()` and notebooks see it; without a screen, pyplot needs none."""
     try:
-        from matplotlib import pyplot as plt
+        import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError('Pictures need matplotlib: pip install "gpssl[cli]".') from error
     return plt.figure(figsize=(width, height), layout="constrained", dpi=120)
