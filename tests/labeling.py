@@ -92,9 +92,13 @@ class LabelingPage:
 
     def wait_for(self, selector: str, words: str) -> None:
         """Wait until an element says this."""
+        self.wait_for_one_of(selector, [words])
+
+    def wait_for_one_of(self, selector: str, texts: list[str]) -> None:
+        """Wait until an element says one of these."""
         from selenium.webdriver.support.ui import WebDriverWait
 
-        WebDriverWait(self.driver, 10).until(lambda _: self.text(selector) == words, f"{selector}: {self.text(selector)}")
+        WebDriverWait(self.driver, 10).until(lambda _: self.text(selector) in texts, f"{selector}: {self.text(selector)}")
 
     def run(self, script: str, *arguments: object) -> Any:
         return self.driver.execute_script(script, *arguments)

@@ -246,6 +246,22 @@ def test_numbers_are_typed(page: LabelingPage) -> None:
     assert [label for _, _, label in page.saved()[1:]] == ["3.5", "-1.25e3", "8"]
 
 
+def test_digits_find_the_field_for_numbers(page: LabelingPage) -> None:
+    from selenium.webdriver import Keys
+
+    page.open(content("number")).press(Keys.ESCAPE)
+    assert page.run("return document.activeElement.tagName") == "BODY"
+    page.press("-", "4", "2", Keys.ENTER)
+    assert page.saved()[1][2] == "-42"
+
+
+def test_the_command_can_be_copied(page: LabelingPage) -> None:
+    page.open(content()).press(*"1" * N_ROWS)
+    page.find("#copy-command").click()
+    assert page.run("return String(getSelection())") == content().command
+    page.wait_for_one_of("#live", ["Copied.", "The command is selected: copy it with Ctrl and C."])
+
+
 def test_markup_stays_text_everywhere(page: LabelingPage) -> None:
     hostile = with_cells(content(classes=("ham", IMAGE)), [f"{CLOSING}{IMAGE}", SCRIPT])
     hostile = replace(hostile, title=SCRIPT, target=IMAGE, columns=(SCRIPT, "b"), command=CLOSING, then=IMAGE)

@@ -212,6 +212,13 @@ def test_cells_without_a_label_are_told(table: Path) -> None:
     assert any("2 rows have no label in the frame of labels" in note for note in result.notes)
 
 
+def test_a_file_without_labels_is_told(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("row,checksum,species\n")
+    result = labeled(table, tmp_path / "labels.csv")
+    assert result.n_labeled == 20
+    assert "There are no labels in labels.csv." in result.notes
+
+
 @pytest.mark.parametrize(
     ("columns", "words"),
     [

@@ -140,6 +140,8 @@ def _entries(source: Any, target: str, number: int, n_sources: int, subject: Sub
     found = [_plain_label(cell) for cell in columns[target]]
     entries = [Entry(name, *entry) for entry in zip(rows, checksums, found, strict=True) if entry[2] not in MISSING_WORDS]
     n_empty = len(found) - len(entries)
+    if not found:
+        subject.notes.append(f"There are no labels in {name}.")
     if n_empty:
         subject.notes.append(f"{n_empty:,} row{' has' if n_empty == 1 else 's have'} no label in {name}.")
     return entries

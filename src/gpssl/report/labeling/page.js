@@ -149,6 +149,7 @@ function listenToKeys(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !byId("keys").checked) return;
   if (event.key === "Escape" && event.target instanceof HTMLInputElement) event.target.blur();
   if (isTyping(event.target)) return;
+  if (isNumeric && /^[\d.,+\-−]$/.test(event.key)) byId("number").focus(); // which takes the key
   const label = isNumeric || answers.current >= nRows ? undefined : choices.byKey(event.key);
   const command = COMMANDS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (label === undefined && !command) return;
