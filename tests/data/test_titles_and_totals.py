@@ -209,3 +209,10 @@ def test_sums_with_money_and_thousands(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("\n".join(["shop,kind,price", *rows, f'Total,,"€ {sum(prices):,.2f}"']), encoding="utf-8")
     table = open_table(tmp_path / "table.csv")
     assert (table.n_rows, table.frame()["price"].max()) == (40, prices[-1])
+
+
+def test_sentences_in_one_column_are_no_columns_though_its_name_was_said(tmp_path: Path) -> None:
+    text = "message\n" + "".join(f"call me about thing {row % 17} {'please' if row % 2 else 'now'}\n" for row in range(40))
+    assert opened(tmp_path, text, target=None).names == ["message"]
+    (tmp_path / "table.csv").write_text(text)
+    assert open_table(tmp_path / "table.csv", keep=["message"]).names == ["message"]

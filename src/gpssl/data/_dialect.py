@@ -199,7 +199,7 @@ def _best_separator(rows_of: dict[str, list[tuple[list[str], int]]], name: str, 
         alike = sum(count in (counts[0], counts[0] + 1) for count in counts[1:]) / max(1, len(counts) - 1)
         if separator == " " and alike < NEARLY_ALL:
             return (-2.0, False, 0)  # sentences, in the only column
-        is_named = bool(wanted) and set(wanted) <= {cell.strip() for cell in rows[place]}
+        is_named = bool(wanted) and counts[0] > 1 and set(wanted) <= {cell.strip() for cell in rows[place]}
         return (alike + is_named - 0.6 * (counts[0] == 1) - 0.5 * (separator == " "), separator == first, counts[0])
 
     return max(rows_of, key=merit)
