@@ -7,8 +7,14 @@ import pandas as pd
 import pytest
 
 import gpssl
+from gpssl.workflows import NextRows
 from gpssl.workflows._choices import ChoiceError
 from people import prices, two_groups
+
+
+@pytest.fixture(scope="module")
+def suggested() -> NextRows:
+    return gpssl.next_rows(two_groups(), "kind", 6)
 
 
 def test_rows_of_a_data_frame_are_named_by_its_index() -> None:
@@ -23,17 +29,18 @@ def test_rows_of_a_data_frame_are_named_by_its_index() -> None:
     assert result.model.n_labeled_ == 24
 
 
-def test_advice_says_how_many_more_labels_it_takes() -> None:
-    result = gpssl.next_rows(two_groups(), "kind", 2)
-    assert result.stop is not None
-    assert result.stop.max_risk == 0.05
-    assert "5 % errors" in result.stop.text
-    assert result.stop.n_more is not None
-    assert result.stop.n_more + result.n_labeled >= 59
-    laxer = gpssl.next_rows(two_groups(), "kind", 2, max_risk=0.3, model=None).stop
-    assert laxer is not None
-    assert laxer.n_more is not None
-    assert laxer.n_more < result.stop.n_more
+def test_advice_says_how_many_more_labels_it_takes(suggested: NextRows) -> None:
+    """Without an error, 59 labels are the least that allow 5 % to be promised, and 9 are for 30 %."""
+    assert suggested.stop is not None
+    assert suggested.stop.max_risk == 0.05
+    assert "5 % errors" in suggested.stop.text
+    assert suggested.stop.n_more is not None
+    assert suggested.stop.n_more + suggested.n_labeled >= 59
+    laxer = gpssl.next_rows(two_groups(), "kind", 6, max_risk=0.3)
+    assert laxer.rows == suggested.rows
+    assert laxer.stop is not None
+    assert laxer.stop.n_more is not None
+    assert laxer.stop.n_more < suggested.stop.n_more
 
 
 def test_few_labels_tell_nothing_and_say_so() -> None:
@@ -52,15 +59,13 @@ def test_labels_of_one_class_are_covered_around() -> None:
     assert frame["color"][result.rows[0].place] == "gray"  # stones, of which none has a label
 
 
-def test_groups_are_held_out_together() -> None:
+def test_a_group_counts_as_one_label() -> None:
     frame = two_groups(n_rows=80, n_labels=40).assign(site=np.arange(80) // 8)
-    result = gpssl.next_rows(frame, "kind", 2, group="site")
-    alone = gpssl.next_rows(frame.drop(columns="site"), "kind", 2)
-    assert result.stop is not None
-    assert alone.stop is not None
-    assert result.stop.interval is not None
-    assert alone.stop.interval is not None
-    assert result.stop.interval[0] > alone.stop.interval[0]
+    n_sites = frame["site"][frame["kind"].notna()].nunique()
+    stop = gpssl.next_rows(frame, "kind", 2, group="site").stop
+    assert stop is not None
+    assert stop.interval is not None
+    assert stop.interval[0] + 40 >= 59 * 40 / n_sites
 
 
 def test_numbers_have_advice_without_a_promise() -> None:
@@ -75,11 +80,6 @@ def test_numbers_have_advice_without_a_promise() -> None:
 def test_wrong_choices_are_named(options: dict[str, float], text: str) -> None:
     with pytest.raises(ChoiceError, match=text):
         gpssl.next_rows(two_groups(), "kind", **options)  # type: ignore[arg-type]
-
-
-def test_same_seed_gives_the_same_rows() -> None:
-    first, again = (gpssl.next_rows(two_groups(), "kind", 6).rows for _ in range(2))
-    assert first == again
 
 
 def test_labeled_rows_bring_the_error_down() -> None:
