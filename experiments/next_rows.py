@@ -232,7 +232,10 @@ def ahead_table(records: Sequence[Record], name: str) -> str:
 
 def _cell(ahead: Versus, behind: Versus) -> str:
     won = f"better on {ahead.won} of {ahead.n_tables}"
-    return won if ahead.n_tables < LEAST_TABLES else f"{won}, p = {ahead.p_value:.3f} (behind: {behind.p_value:.2f})"
+    if ahead.n_tables < LEAST_TABLES:
+        return won
+    p_value = "< 0.001" if ahead.p_value < 0.001 else f"= {ahead.p_value:.3f}"
+    return f"{won}, p {p_value} (behind: {behind.p_value:.2f})"
 
 
 def per_table(records: Sequence[Record], name: str, count: int) -> str:
