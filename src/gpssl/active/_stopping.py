@@ -219,7 +219,7 @@ def learning_curve(model: Any, X: Any, y: Any, *, groups: Any = None, n_folds: i
     >>> X, y = load_wine(return_X_y=True)
     >>> curve = learning_curve(make_pipeline(StandardScaler(), LogisticRegression()), X[::2], y[::2])
     >>> curve.sizes.tolist()
-    [6, 10, 19, 36, 71]
+    [6, 11, 21, 38, 71]
     """
     check_number("n_folds", n_folds, Integral, at_least=2)
     y = np.asarray(y)
