@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +12,8 @@ import pytest
 import gpssl
 from gpssl.workflows import NextRows
 from gpssl.workflows._choices import ChoiceError
+from gpssl.workflows._subject import SubjectPart
+from gpssl.workflows._table_subject import TableSubject
 from people import prices, two_groups
 
 
@@ -98,3 +103,17 @@ def test_labeled_rows_bring_the_error_down() -> None:
     for row in gpssl.next_rows(frame, "kind", 10).rows:
         frame.loc[row.place, "kind"] = truth[row.place]
     assert errors(frame) < before
+
+
+def test_table_that_comes_in_parts_has_the_same_rows(suggested: NextRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_parts(subject: Any) -> Iterator[SubjectPart]:
+        rows = subject._frame
+        for start in range(0, len(rows), 16):
+            part = rows.iloc[start : start + 16]
+            yield SubjectPart(len(part), lambda part=part: part, lambda *, typed, part=part: subject._cells(typed=typed).loc[part.index])
+
+    monkeypatch.setattr(TableSubject, "parts", in_parts)
+    found = gpssl.next_rows(two_groups(), "kind", 6)
+    assert [row.place for row in found.rows] == [row.place for row in suggested.rows]
+    assert [row.reason for row in found.rows] == [row.reason for row in suggested.rows]
+    assert found.frame()["number"].tolist() == two_groups()["number"][[row.place for row in found.rows]].tolist()
