@@ -93,6 +93,6 @@ def _lines(result: Clustered) -> Iterator[str]:
     yield f"Numbers of clusters that draws prefer, if there are any: {shares}."
     if result.one_cloud_proba >= DOUBT:
         yield (
-            f"Perhaps there are none: in {percent(result.one_cloud_proba, 0)} of the draws, two clusters explain no more than in a cloud "
-            "without any. Three or more that overlap can look like that too."
+            f"Perhaps there are none: {percent(result.one_cloud_proba, 0)} of the draws look like one cloud, and where that is cut is a "
+            "convention."
         )

@@ -13,19 +13,32 @@ N_CLOUDS = 8
 """Clouds without clusters that the rows are compared with."""
 CLOUD_ROWS = 500
 """Rows of a cloud, at most: with more of them the shares differ less between clouds, and by nothing that decides."""
+APART = 0.4
+"""The silhouette from which on clusters stand apart."""
+MANY = 0.7
+"""Share of the largest number of clusters above which a preferred number says that there are none."""
 SMALLEST = float(np.finfo(np.float64).tiny)
 """Distances and dispersions where all rows are the same."""
 
 
-def preferred_numbers(draws: Array, most: int) -> Labels:
-    """Return how many clusters each draw [S, n, J] prefers, from two to `most`. [S]
+def preferred_numbers(draws: Array, most: int) -> tuple[Labels, Array]:
+    """Return how many clusters each draw [S, n, J] prefers, from two to `most`, and their silhouette. [S] each
 
     It is the number K with the largest mean silhouette, by distances from centers (a to the row's own, b to the next):
 
         s_K = (1/n) Σ_n (b_n − a_n) / b_n
     """
     silhouettes = np.array([silhouette(draws, found) for found in grown(draws, most)[1:]])
-    return 2 + silhouettes.argmax(axis=0)
+    return 2 + silhouettes.argmax(axis=0), silhouettes.max(axis=0)
+
+
+def show_no_clusters(draws: Array, numbers: Labels, silhouettes: Array, most: int, seed: int) -> NDArray[np.bool_]:
+    """Return which draws [S, n, J] show no clusters, given the numbers that they prefer and the silhouettes of these. [S]
+
+    They are like a cloud (`are_one_cloud`), and their clusters do not stand apart or are nearly as many as there may be, as the parts of a
+    cloud are: three or more clusters that overlap can be like a cloud when they are cut in two, and still stand apart.
+    """
+    return are_one_cloud(draws, seed) & ((silhouettes < APART) | (numbers > MANY * most))
 
 
 def are_one_cloud(draws: Array, seed: int) -> NDArray[np.bool_]:

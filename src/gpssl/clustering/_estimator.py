@@ -22,7 +22,7 @@ from ..downstream._marginal import PREDICTION_ROWS, in_memory, inner, seeded
 from ..downstream._pool_members import default_kernel
 from ..estimator import GPSSL
 from ._consensus import consensus, most_central
-from ._counting import are_one_cloud, preferred_numbers
+from ._counting import preferred_numbers, show_no_clusters
 from ._kmeans import Clusterings, Labels, grown, nearest, refined
 
 Array = NDArray[np.float64]
@@ -78,8 +78,8 @@ class PosteriorClustering(ClusterMixin, BaseEstimator):
     n_clusters_proba_
         The posterior of the number of clusters, given that there are some: the share of draws that prefer each number, by that number.
     one_cloud_proba_
-        The share of draws in which two clusters explain no more than in a uniform cloud. It is one for clouds without clusters, which are
-        then cut where convention says; three or more clusters that overlap may look like that too.
+        The share of draws that show no clusters: two clusters explain no more than in a uniform cloud, and the preferred ones do not stand
+        apart, or are nearly as many as there may be. Where it is large, one cloud is cut where convention says.
     representation_
         The fitted representation.
     functions_
@@ -173,10 +173,13 @@ class PosteriorClustering(ClusterMixin, BaseEstimator):
     def _count_clusters(self, draws: Array) -> None:
         """Let each draw say how many clusters it has, and whether it has any."""
         most = min(int(self.max_clusters), draws.shape[1] - 1)
-        preferred = preferred_numbers(draws, most) if most > 1 else np.ones(len(draws), dtype=np.intp)
+        if most > 1:
+            preferred, silhouettes = preferred_numbers(draws, most)
+        else:
+            preferred, silhouettes = np.ones(len(draws), dtype=np.intp), np.zeros(len(draws))
         numbers, counts = np.unique(preferred, return_counts=True)
         self.n_clusters_proba_ = {int(number): float(count) / len(draws) for number, count in zip(numbers, counts, strict=True)}
-        self.one_cloud_proba_ = float(are_one_cloud(draws, self._seed).mean())
+        self.one_cloud_proba_ = float(show_no_clusters(draws, preferred, silhouettes, most, self._seed).mean())
         self.n_clusters_ = int(numbers[counts.argmax()]) if isinstance(self.n_clusters, str) else int(self.n_clusters)
 
     # Use

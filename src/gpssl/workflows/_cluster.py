@@ -37,7 +37,7 @@ class Clustered:
     n_clusters_proba: dict[int, float]
     """The posterior of the number of clusters, given that there are some: the share of draws that prefer each."""
     one_cloud_proba: float
-    """The share of draws in which two clusters explain no more than in a uniform cloud: there may be no clusters."""
+    """The share of draws that show no clusters: see `PosteriorClustering.one_cloud_proba_`."""
     sizes: list[int]
     """How many rows are most probably in each cluster, the largest cluster first as the rows tell that clusters were learned from."""
     mean_probability: float
