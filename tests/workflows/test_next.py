@@ -106,11 +106,15 @@ def test_labeled_rows_bring_the_error_down() -> None:
 
 
 def test_table_that_comes_in_parts_has_the_same_rows(suggested: NextRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    def part_of(subject: Any, part: Any) -> SubjectPart:
+        def cells(*, typed: bool) -> Any:
+            return subject._cells(typed=typed).loc[part.index]
+
+        return SubjectPart(len(part), lambda: part, cells)
+
     def in_parts(subject: Any) -> Iterator[SubjectPart]:
         rows = subject._frame
-        for start in range(0, len(rows), 16):
-            part = rows.iloc[start : start + 16]
-            yield SubjectPart(len(part), lambda part=part: part, lambda *, typed, part=part: subject._cells(typed=typed).loc[part.index])
+        return (part_of(subject, rows.iloc[start : start + 16]) for start in range(0, len(rows), 16))
 
     monkeypatch.setattr(TableSubject, "parts", in_parts)
     found = gpssl.next_rows(two_groups(), "kind", 6)
