@@ -8,11 +8,13 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 demo: .venv/demo-installed
 	rm -rf results/demo && mkdir -p results/demo
 	$(BIN)/gpssl datasets breast_cancer --labels 150 --out results/demo/cells.csv
-	$(BIN)/gpssl label results/demo/cells.csv --target target --max-risk 0.05 --out results/demo/labeled.csv
+	$(BIN)/gpssl label results/demo/cells.csv --target target --max-risk 5% --out results/demo/labeled.csv
+	$(BIN)/gpssl next results/demo/cells.csv --target target --model results/demo/labeled.gpssl -n 5
+	$(BIN)/gpssl annotate results/demo/cells.csv --target target --model results/demo/labeled.gpssl --out results/demo/label.html
 	$(BIN)/gpssl compare results/demo/cells.csv --target target --splits 10
 	$(BIN)/gpssl report results/demo/labeled.gpssl results/demo/cells.csv --no-rivals --out results/demo/report.html
 	$(BIN)/python -c "$$CIRCLES"
-	@echo "Open results/demo/report.html in a browser, and look at results/demo/circles.png."
+	@echo "Open results/demo/report.html and results/demo/label.html in a browser, and look at results/demo/circles.png."
 
 # The paper's circles: where to believe a representation.
 define CIRCLES
