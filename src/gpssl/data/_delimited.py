@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
+from sys import getrefcount
+from time import sleep
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +37,8 @@ BLOCK_ROWS = 4096
 """A block has at least so many rows, where they fit: each of its columns costs something."""
 UNCLOSED_LINES = 20
 """So many lines in one cell, or in a row of the wrong length, mean that a quote is not closed, if the file's quotes are odd in number."""
+RELEASE_MILLISECONDS = 1000
+"""The longest wait for Arrow's threads to let go of a file that is read."""
 BAD_ROWS = (3, 0.01)
 """Rows with too few or too many cells that may be left out: so many, or such a share."""
 
@@ -152,19 +156,25 @@ class _BadRow(NamedTuple):
 def _read_cells(path: Path, stream: ByteStream, dialect: Dialect) -> tuple[ColumnStore, list[_BadRow]]:
     """Read the cells as they are, where only empty ones are null, in columns called 0, 1, …; return also the rows that are left out."""
     text, bad = ColumnStore(), list[_BadRow]()
-    last: pa.RecordBatch | None = None
 
     def leave_out(row: Any) -> str:
         bad.append(_BadRow(row.number, f"{row.actual_columns} cells instead of {row.expected_columns}", row.text[:200]))
         return "error" if row.text.count("\n") > UNCLOSED_LINES else "skip"
 
-    stream.wants_cp1252 = dialect.encoding == "cp1252"
-    try:
+    def read() -> pa.RecordBatch | None:
+        last = None
         with open_csv(stream, *_options(dialect, leave_out)) if dialect.has_rows else nullcontext(()) as batches:
             for batch in batches:
                 if batch.num_rows:
                     text.append(batch)
                     last = batch
+        return last
+
+    stream.wants_cp1252 = dialect.encoding == "cp1252"
+    n_references = [getrefcount(held) for held in (stream, leave_out)]
+    try:
+        last = read()
+        _wait_until_released([stream, leave_out], n_references)
     except pa.ArrowInvalid as error:
         if not bad or "Expected" not in str(error):
             raise
@@ -174,6 +184,17 @@ def _read_cells(path: Path, stream: ByteStream, dialect: Dialect) -> tuple[Colum
     if any(cell.count("\n") > UNCLOSED_LINES for cell in cells):  # the rest of the file is one cell
         raise _unclosed(text.n_rows + dialect.last_names, path)
     return text, bad
+
+
+def _wait_until_released(held: Sequence[Any], n_references: Sequence[int]) -> None:
+    """Wait until no more refers to these objects than before: Arrow's threads let go of them a moment after the last row.
+
+    They need Python for it, and a process that ends in that moment, as a command with a wrong name of a column does, is aborted.
+    """
+    for _ in range(RELEASE_MILLISECONDS):
+        if all(getrefcount(one) <= before + 1 for one, before in zip(held, n_references, strict=True)):  # the list is one more
+            return
+        sleep(0.001)
 
 
 def _unclosed(line: int, path: Path) -> FileError:
