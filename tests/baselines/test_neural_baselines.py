@@ -66,7 +66,7 @@ def test_representations_have_a_shape_a_type_and_names(model: type) -> None:
     Z = estimator.fit_transform(X)
     assert Z.shape == (60, 3)
     assert Z.dtype == np.float64
-    assert list(estimator.get_feature_names_out()) == [f"{model.__name__.lower()}{j}" for j in range(3)]
+    assert list(estimator.get_feature_names_out()) == [f"{model.__name__.lower()}_{j}" for j in (1, 2, 3)]
     assert clone(estimator).get_params() == estimator.get_params()
 
 
