@@ -21,7 +21,7 @@ from .._validation import check_draws, check_number, seed_from
 from ..data._arrays import row_blocks
 from ..data._labels import encode_classes
 from ._heads import ClassifierOfOneDraw
-from ._softmax_gp import Curvature, fit_softmax_gps, prior_factor, probit
+from ._softmax_gp import Curvature, SoftmaxPosterior, fit_softmax_gps, prior_factor, probit
 
 Array = NDArray[np.float64]
 
@@ -123,13 +123,25 @@ class SoftmaxHeads:
         """The curvature for each draw and size that counts. It follows from the rest, and is larger than all of it."""
         found = {}
         for draw, place in np.argwhere(self.scale_weights > 0).tolist():
-            C = prior_factor(len(self.classes)) * prior_covariance(self.labeled[draw], self.scales[place], self.intercept_variance)
-            found[draw, place] = Curvature.of(C[None], self.curvature_root[draw, place][None])
+            C = prior_factor(len(self.classes)) * prior_covariances(self.labeled[draw], self.scales[[place]], self.intercept_variance)
+            found[draw, place] = Curvature.of(C, self.curvature_root[draw, place][None])
         return found
+
+    @property
+    def latent(self) -> Array | None:
+        """The latent functions at the labeled rows, where Newton's method ended; None for heads that come from a file. [S, V, L, n]"""
+        return vars(self).get("_latent")
+
+    def remember(self, found: SoftmaxPosterior) -> None:
+        """Keep what training has computed and predictions would compute again, to the same digits."""
+        vars(self)["_latent"] = found.latent.reshape(self.dual.shape)
+        if found.curvature is not None:
+            counts = np.argwhere(self.scale_weights > 0).tolist()
+            vars(self)["_curvatures"] = {(draw, place): found.curvature.take(draw * len(self.scales) + place) for draw, place in counts}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what follows from the rest."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_curvatures", "_normal")}
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     @cached_property
     def _normal(self) -> Array:
@@ -140,9 +152,9 @@ class SoftmaxHeads:
         return ndtri(np.clip(points, 1e-12, 1 - 1e-12))
 
 
-def prior_covariance(labeled: Array, scale: float, intercept_variance: float) -> Array:
-    """Return scale · φφᵀ + the variance of the intercept, the prior covariance of a logit at the labeled rows. [n, n]"""
-    return scale * (labeled @ labeled.T) + intercept_variance
+def prior_covariances(labeled: Array, scales: Array, intercept_variance: float) -> Array:
+    """Return v φφᵀ + the variance of the intercept, the prior covariance of a logit at the labeled rows, for each size v. [V, n, n]"""
+    return scales[:, None, None] * (labeled @ labeled.T) + intercept_variance
 
 
 def _average_probit(logits: Logits) -> Array:
@@ -222,8 +234,11 @@ class SoftmaxGP(ClassifierOfOneDraw):
         self.scale_weights_ = self.heads_.scale_weights[0]
         return self
 
-    def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None) -> SoftmaxHeads:
-        """Train one head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is."""
+    def fit_draws(self, Z: Array, y: Any, sample_weight: Any = None, *, start: Array | None = None) -> SoftmaxHeads:
+        """Train one head for each of S sets of features of the same rows, Z [S, n, J]; this estimator stays as it is.
+
+        `start` [S, V, L, n], the `latent` of heads for much the same rows, makes it quicker; what is found is the same.
+        """
         self._check_parameters()
         Z, weight = check_draws(Z, y, sample_weight)
         classes, codes, used = encode_classes(y, weight)
@@ -234,13 +249,14 @@ class SoftmaxGP(ClassifierOfOneDraw):
         unit = np.where(length > 0, length, 1.0)
         labeled = labeled / unit[:, None, None]
         scales = np.asarray(self.scales, dtype=np.float64)
-        covariances = scales[:, None, None] * (labeled @ labeled.swapaxes(1, 2))[:, None] + float(self.intercept_variance)
-        n_rows = len(weight)
-        found = fit_softmax_gps(covariances.reshape(-1, n_rows, n_rows), np.eye(len(classes))[:, codes], weight)
+        n_rows, b = len(weight), float(self.intercept_variance)
+        covariances = np.concatenate([prior_covariances(own, scales, b) for own in labeled])
+        start = None if start is None else start[..., used].reshape(len(covariances), -1, n_rows)
+        found = fit_softmax_gps(covariances, np.eye(len(classes))[:, codes], weight, start)
         warn_unless_converged(found.converged, stacklevel=3)
         evidence = found.log_evidence.reshape(len(Z), len(scales)) + log_prior(scales)
         shape = (len(Z), len(scales), -1, n_rows)
-        return SoftmaxHeads(
+        heads = SoftmaxHeads(
             classes=classes,
             center=center,
             labeled=labeled,
@@ -254,6 +270,8 @@ class SoftmaxGP(ClassifierOfOneDraw):
             n_samples=int(self.n_samples),
             seed=seed_from(self.random_state),
         )
+        heads.remember(found)
+        return heads
 
     def _check_parameters(self) -> None:
         check_scales(self.scales, self.intercept_variance)

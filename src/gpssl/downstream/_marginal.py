@@ -34,7 +34,9 @@ from ..data._arrays import row_blocks
 from ..data._labels import KnownLabels
 from ..data._rows import is_lazy
 from ..estimator import GPSSL
+from ._gp_head import SoftmaxGP
 from ._heads import HeadForDraws
+from ._known_features import KnownFeatures, KnownPart
 from ._pool import RepresentationPool
 from ._pool_parts import FittedPart
 from ._weighting import NEGLIGIBLE_SHARE, draw_weights, effective_number, evidence_of, member_shares
@@ -57,6 +59,8 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
     representation_: Any
     functions_: Any
     heads_: Any
+    _known: KnownPart | None = None
+    """What other models know of the rows, while one of several is fitted."""
 
     def __init__(
         self,
@@ -111,15 +115,35 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
             self.n_labeled_ = len(shared.labels.rows)
         return self
 
+    def fit_parts(self, X: Any, y: Any, parts: Iterable[NDArray[np.intp]]) -> Iterator[Self]:
+        """Yield a clone that is fitted to each of some parts of the rows, such as the training rows of folds.
+
+        Each is what `clone(self).fit(X[part], y[part])` gives, to rounding. Where the representation is a frozen pool, which all parts
+        share, its members are evaluated once at all rows, and heads are found from those of the part before.
+        """
+        pool = inner(self.representation) if isinstance(self.representation, FrozenEstimator) else None
+        X = as_indexable(X, y)
+        known = KnownFeatures(pool, X) if isinstance(pool, RepresentationPool) else None
+        for part in parts:
+            model = clone(self)
+            if known is not None:
+                model._known = known.at(part)
+            model.fit(_safe_indexing(X, part), _safe_indexing(y, part))
+            vars(model).pop("_known", None)
+            yield model
+
     def _fit_heads(self, Z: list[Array], shared: SharedParams) -> None:
         """Train the heads of all draws of all members, and weigh the draws. Of a pool, members that hardly count are left out then."""
         y, heads, evidence = shared.labels.values, [], []
         weight = np.asarray(shared.head.get("sample_weight", np.ones(len(y))), dtype=np.float64)
-        for values in Z:
+        for member, values in enumerate(Z):
             # All draws' heads start alike.
             head = seeded(clone(self._head_for(values, len(y))), self.random_state)
             fit_draws = head.fit_draws if isinstance(head, HeadForDraws) else partial(self._fit_clones, head)
-            heads.append(fit_draws(values, y, **shared.head))
+            if self._known is not None and isinstance(head, SoftmaxGP):
+                heads.append(self._known.fit_head(member, head, values, y, shared.labels.rows, **shared.head))
+            else:
+                heads.append(fit_draws(values, y, **shared.head))
             if self._weighs:
 
                 def refit(rows: NDArray[np.intp], values: Array = values, fit_draws: Any = fit_draws) -> Any:
@@ -245,6 +269,8 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         drawn = pool.draw(None if self.n_draws is None else int(self.n_draws), seed)
         limit = None if self._sees_all_features(len(labeled)) else MOST_FEATURES
         self.functions_ = drawn if limit is None else [part.limited(limit) for part in drawn]
+        if self._known is not None:
+            return self._known.settle(self.functions_, limit, labeled)
         rows = pool.check(_safe_indexing(X, labeled))
         return [Z for part in self.functions_ for Z in part.settle(rows)]
 

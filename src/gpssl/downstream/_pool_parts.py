@@ -44,7 +44,7 @@ class PoolRows:
         rows = self.prepared[kind]
         return rows.toarray() if issparse(rows) else rows
 
-    def __getitem__(self, block: slice) -> PoolRows:
+    def __getitem__(self, block: slice | NDArray[np.intp]) -> PoolRows:
         return PoolRows(_safe_indexing(self.given, block), {kind: rows[block] for kind, rows in self.prepared.items()})
 
 

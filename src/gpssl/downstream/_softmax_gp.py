@@ -7,6 +7,7 @@ work is on matrices of labels by labels, for many kernels at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,10 @@ TOLERANCE = 1e-6
 """Newton decrement, the squared distance to the mode in posterior standard deviations, at which to stop."""
 LARGEST_SHIFT = 3.0
 """Largest step from the mode to the mean, in posterior standard deviations of a labeled row's logit; see `gpssl.downstream._laplace`."""
+KEPT_NUMBERS = 2**20
+"""Numbers in the curvature of all processes up to which it is kept with the posterior: 8 MB. Beyond, it is computed again when needed."""
 TINY = np.finfo(float).tiny
-ARRAYS = ("dual", "curvature_root", "log_evidence", "converged")
+ARRAYS = ("dual", "latent", "curvature_root", "log_evidence", "converged")
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,16 @@ class SoftmaxPosterior:
     n_classes: int
     dual: Array
     """a of the posterior mean, which lies beyond the mode by the next order of the expansion. [B, L, n]"""
+    latent: Array
+    """f at the labeled rows, at the mode: where Newton's method may begin for much the same rows. [B, L, n]"""
     curvature_root: Array
     """Square root of the diagonal part of W. [B, L, n]"""
     log_evidence: Array
     """Laplace's approximation of log p(y | C). [B]"""
     converged: NDArray[np.bool_]
     """[B]"""
+    curvature: Curvature | None = None
+    """(C + W⁻¹)⁻¹, where it is small enough to be kept for predictions."""
 
 
 def prior_factor(n_classes: int) -> float:
@@ -57,21 +64,29 @@ def prior_factor(n_classes: int) -> float:
     return 2.0 if n_classes == 2 else 1.0
 
 
-def fit_softmax_gps(covariances: Array, one_hot: Array, weight: Array) -> SoftmaxPosterior:
-    """Return the posterior for each prior covariance C [B, n, n], from indicators of classes [K, n] and weights of rows [n]."""
+def fit_softmax_gps(covariances: Array, one_hot: Array, weight: Array, start: Array | None = None) -> SoftmaxPosterior:
+    """Return the posterior for each prior covariance C [B, n, n], from indicators of classes [K, n] and weights of rows [n].
+
+    Newton's method begins at f = 0, or a step from `start` [B, L, n] where ψ is larger there. ψ is concave: both lead to the same mode.
+    """
     n_gps, n_rows, _ = covariances.shape
     n_latent = 1 if len(one_hot) == 2 else len(one_hot)
     at_a_time = max(1, BLOCK_NUMBERS // (2 * n_latent * n_rows**2))
     # Parts do not depend on the number of threads, so neither does the result.
     size = min(at_a_time, -(-n_gps // 2)) if n_latent * n_rows > 64 else at_a_time
     blocks = list(row_blocks(n_gps, max(1, size)))
-    parts = map_on_threads(lambda block: _Newton(covariances[block], one_hot, weight).run(), blocks)
-    return _joined(parts)
+    starts = [None if start is None else start[block] for block in blocks]
+    return _joined(
+        map_on_threads(lambda task: _Newton(covariances[task[0]], one_hot, weight).run(task[1]), list(zip(blocks, starts, strict=True)))
+    )
 
 
 def _joined(parts: list[SoftmaxPosterior]) -> SoftmaxPosterior:
     """Join the posteriors of consecutive parts of the processes."""
-    return SoftmaxPosterior(parts[0].n_classes, *(np.concatenate([part[name] for part in map(vars, parts)]) for name in ARRAYS))
+    arrays: dict[str, Any] = {name: np.concatenate([part[name] for part in map(vars, parts)]) for name in ARRAYS}
+    curvatures = [part.curvature for part in parts if part.curvature is not None]
+    is_small = sum(curvature.n_numbers for curvature in curvatures) <= KEPT_NUMBERS
+    return SoftmaxPosterior(parts[0].n_classes, **arrays, curvature=Curvature.joined(curvatures) if is_small else None)
 
 
 class _Newton:
@@ -91,14 +106,19 @@ class _Newton:
         self.labels = one_hot[1:] if self.is_binary else one_hot
         self.weight = weight
 
-    def run(self) -> SoftmaxPosterior:
+    def run(self, start: Array | None = None) -> SoftmaxPosterior:
         """Step until the decrement is below the tolerance for all processes; those that are done stay where they are."""
         n_gps, n_rows, _ = self.C.shape
         a = np.zeros((n_gps, len(self.labels), n_rows))
+        if start is not None:
+            # Of a start only f is taken: it varies little with the rows that have a label, whereas C a is sensitive to a.
+            led = self._newton_point(self.C, start)
+            is_better = self._objective(self.C, led) > self._objective(self.C, a)
+            a[is_better] = led[is_better]
         active = np.arange(n_gps)
         for _ in range(MAX_STEPS):
-            some, C = a[active], self.C[active]
-            step = self._newton_point(C, some) - some
+            some, C = a[active], self.C if len(active) == n_gps else self.C[active]
+            step = self._newton_point(C, some @ C) - some
             decrement = (step * (step @ C)).sum(axis=(1, 2))
             a[active] = self._move(C, some, step)
             active = active[decrement > TOLERANCE]
@@ -127,9 +147,8 @@ class _Newton:
         """Return the square root of the diagonal part of W, which is all of it for two classes. [B, L, n]"""
         return np.sqrt(np.maximum(self.weight * (p * (1 - p) if self.is_binary else p), TINY))
 
-    def _newton_point(self, C: Array, a: Array) -> Array:
-        """Return where a full step leads."""
-        f = a @ C
+    def _newton_point(self, C: Array, f: Array) -> Array:
+        """Return the a where a full step from f leads."""
         _, p = self._likelihood(f)
         b = self._curvature_times(p, f) + self.weight * (self.labels - p)
         image = b @ C
@@ -165,7 +184,7 @@ class _Newton:
         if curvature.root is not None:
             log_volume += np.linalg.slogdet(curvature.inverse.sum(axis=1))[1] - np.log(self.weight).sum()
         evidence = likelihood - 0.5 * (mode * f).sum(axis=(1, 2)) - 0.5 * log_volume
-        return SoftmaxPosterior(self.n_classes, mode + self._shift(p, curvature), root, evidence, converged)
+        return SoftmaxPosterior(self.n_classes, mode + self._shift(p, curvature), f, root, evidence, converged, curvature)
 
     def _shift(self, p: Array, curvature: Curvature) -> Array:
         """Return −½ (t − (C + W⁻¹)⁻¹ C t), from the mode to the mean. [B, L, n]"""
@@ -208,6 +227,21 @@ class Curvature:
             return cls(inverse, None)
         total = inverse.sum(axis=1)
         return cls(inverse, np.linalg.inv(np.linalg.cholesky((total + total.swapaxes(1, 2)) / 2)))
+
+    @classmethod
+    def joined(cls, parts: list[Curvature]) -> Curvature:
+        """Join the blocks of consecutive covariances."""
+        roots = [part.root for part in parts if part.root is not None]
+        return cls(np.concatenate([part.inverse for part in parts]), np.concatenate(roots) if roots else None)
+
+    def take(self, place: int) -> Curvature:
+        """Return the blocks of one covariance, as the only one."""
+        return Curvature(self.inverse[place : place + 1], None if self.root is None else self.root[place : place + 1])
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers the blocks are."""
+        return self.inverse.size + (0 if self.root is None else self.root.size)
 
     def logit_covariance(self, index: int, c: Array, own: Array) -> Array:
         """Return the posterior covariance of the latent functions at new rows, from prior covariances c [n, n labeled] and variances [n].

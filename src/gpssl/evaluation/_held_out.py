@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -233,11 +233,20 @@ def _models_of_folds(
     model: Any, rows: Any, y: NDArray[Any], folds: Folds, task: str, watch: WatchFold | None
 ) -> Iterator[tuple[Any, NDArray[np.intp]]]:
     """Yield, for each fold, a model that was fitted without it, and its rows."""
-    for training, held_out in Progress(task, len(folds), unit="folds").each(folds):
-        fitted = clone(model).fit(_safe_indexing(rows, training), y[training])
+    parts = [training for training, _ in folds]
+    # Models that know how share between folds what does not depend on labels.
+    models = model.fit_parts(rows, y, parts) if hasattr(model, "fit_parts") else _fit_parts(model, rows, y, parts)
+    for _, held_out in Progress(task, len(folds), unit="folds").each(folds):
+        fitted = next(models)
         yield fitted, held_out
         if watch is not None:
             watch(fitted, held_out)
+
+
+def _fit_parts(model: Any, rows: Any, y: NDArray[Any], parts: Sequence[NDArray[np.intp]]) -> Iterator[Any]:
+    """Yield a clone of the model that is fitted to each part of the rows."""
+    for part in parts:
+        yield clone(model).fit(_safe_indexing(rows, part), y[part])
 
 
 @dataclass(frozen=True)
