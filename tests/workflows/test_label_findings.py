@@ -60,7 +60,7 @@ def test_label_that_is_perhaps_wrong_is_shown_with_its_line(tmp_path: Path) -> N
     frame.loc[place, "kind"] = "flower"
     table = written(frame, tmp_path / "things.csv")
     output = done("label", table, "-t", "kind", "-o", tmp_path / "out.csv", *FEW)
-    assert f"Perhaps wrong: line {place + 2} says 'flower', held-out prediction 'stone' (" in output
+    assert f"Perhaps wrong: row {place + 2} says 'flower', held-out prediction 'stone' (" in output
     found = as_json("label", table, "-t", "kind", "-o", tmp_path / "out.csv", "--force", *FEW)["suspicious"]
     assert [one["line"] for one in found] == [place + 2]
     card = gpssl.load(tmp_path / "out.gpssl").card_.notes
@@ -169,6 +169,15 @@ def test_predictions_that_are_worse_than_guessing_are_called_so(tmp_path: Path) 
     output = done("label", written(numbers, tmp_path / "numbers.csv"), "-t", "price", "-o", tmp_path / "numbers-out.csv", *FEW)
     expected = gpssl.load(tmp_path / "numbers-out.gpssl").card_.notes["expectation"]
     assert ("Worse than guessing: do not use these" in output) == (expected["risk"] >= expected["baseline_risk"])
+
+
+def test_predictions_that_are_worse_than_guessing_say_nothing_against_a_label() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60), "kind": rng.choice(["u", "v"], 60)})
+    frame.loc[40:, "kind"] = None
+    result = gpssl.label(frame, "kind", alike="columns", n_draws=10, temperature=1e-6)
+    assert result.expectation.risk >= result.expectation.baseline_risk
+    assert result.suspicious == []
 
 
 def test_comparison_by_six_labels_decides_nothing(tmp_path: Path) -> None:

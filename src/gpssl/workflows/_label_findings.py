@@ -50,7 +50,7 @@ class SuspiciousLabel:
     def text(self) -> str:
         """The doubt in words."""
         says, predicted = _quoted(self.label), _quoted(self.predicted)
-        return f"line {self.line} says {says}, held-out prediction {predicted} ({percent(self.probability, 0)})"
+        return f"row {self.line} says {says}, held-out prediction {predicted} ({percent(self.probability, 0)})"
 
 
 def _quoted(value: str | float) -> str:
@@ -170,7 +170,9 @@ def find_out(model: Any, subject: Subject, target: Target, limit: RiskLimit, see
     if shuffled is not None and shuffled.note is not None:
         subject.notes.append(shuffled.note)
     importance = [] if shuffled is None else shuffled.importance()
-    return Findings(fitted, len(labeled.y), expectation, importance, suspicious_labels(held_out, labeled, subject))
+    # Predictions that are worse than guessing say nothing against a label.
+    suspicious = suspicious_labels(held_out, labeled, subject) if expectation.risk < expectation.baseline_risk else []
+    return Findings(fitted, len(labeled.y), expectation, importance, suspicious)
 
 
 def _labeled_and_others(subject: Subject, target: Target, seed: int) -> tuple[Labeled, Any]:
