@@ -113,6 +113,16 @@ def test_rows_of_the_table_stay(tmp_path: Path, text: str) -> None:
     assert not any("Below the table" in note for note in table.notes)
 
 
+@pytest.mark.parametrize("total", ["Total,61.77,", "Total,61.8,2.31", "Mean,3,"])
+def test_a_word_for_totals_in_a_column_of_numbers_is_no_row(tmp_path: Path, total: str) -> None:
+    rows = "".join(f"{row},{row * 0.07:.1f},{'sick' if row % 3 else ''}\n" for row in range(1, 42))
+    table = opened(tmp_path, f"number,dose,diagnosis\n{rows}{total}\n")
+    assert table.n_rows == 41
+    assert f"Below the table, line 43 is no row and left out: '{' '.join(filter(None, total.split(',')))}'." in table.notes
+    words = rows.replace("41,", "none,")
+    assert opened(tmp_path, f"number,dose,diagnosis\n{words}Total,61.8,well\n", "words.csv").n_rows == 42
+
+
 def test_a_class_that_is_called_total_stays(tmp_path: Path) -> None:
     rows = "".join(f"{'total' if row % 3 else 'partial'},{row % 7},\n" for row in range(30))
     assert opened(tmp_path, f"surgery,days,remark\n{rows}total,,\n", target=None).n_rows == 31

@@ -151,8 +151,8 @@ def _quoted(lines: Sequence[str]) -> str:
 def rows_below(store: ColumnStore, n_columns: int) -> list[str]:
     """Return the last rows that are none, from the first of them on: totals, footers and empty ones. Columns are called 0, 1, …
 
-    A row of totals has a word such as "Total" as its first text, which its column has nowhere else; most other cells are empty or the sums
-    of their columns. A footer is one cell of text in the first column, unlike the other cells there.
+    A row of totals has a word such as "Total" as its first text, which its column has nowhere else; this column holds numbers alone, or
+    most other cells are empty or the sums of their columns. A footer is one cell of text in the first column, unlike the other cells there.
     """
     if len(store) == 0 or n_columns < 2:
         return []
@@ -215,11 +215,23 @@ class _RowsAbove:
         n_alike = sum(place < len(other) and other[place].lower() == word for other in self._below)
         if n_alike > 1 or any(compute.any(compute.equal(compute.utf8_lower(cells), word)).as_py() for cells in self._column(place)):
             return False  # a category, such as total and partial
+        if self._holds_numbers(place):
+            return True
         others = [(other, cell) for other, cell in enumerate(row) if other != place]
         n_empty = sum(cell in ("", *DASHES) for _, cell in others)
         n_sums = sum(self._is_one_of(SUMMARIES[kind], other, cell) for other, cell in others if cell)
         is_likely = n_empty + n_sums > MATCHES * len(others) and (kind is TOTALS or n_sums > 0)
         return is_likely or n_sums > 1
+
+    def _holds_numbers(self, place: int) -> bool:
+        """Return whether a column holds two numbers or more, and nothing else but empty cells."""
+        filled = (cell for cells in self._column(place) for cell in cells.to_pylist() if cell not in ("", *DASHES))
+        n_numbers = 0
+        for cell in filled:
+            if not NUMBER.fullmatch(cell):
+                return False
+            n_numbers += 1
+        return n_numbers > 1
 
     def _are_sums_alone(self, row: Row) -> bool:
         """Return whether a row has nothing in the first column, which no other row lacks, and sums that are larger than what they sum."""
