@@ -49,8 +49,8 @@ def _risk(curve: LearningCurve, value: float) -> str:
 
 
 def _about_twice(curve: LearningCurve, now: float, then: float) -> str:
-    what = "errors" if curve.is_class else "a root mean squared error"
-    return f"about {_risk(curve, then)} {what} in the place of {_risk(curve, now)}"
+    about = f"about {_risk(curve, then)} errors" if curve.is_class else f"a root mean squared error of about {_risk(curve, then)}"
+    return f"{about} in the place of {_risk(curve, now)}"
 
 
 def _about_promise(curve: LearningCurve, more: LabelsNeeded, max_risk: float) -> str:
