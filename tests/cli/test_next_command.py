@@ -67,6 +67,14 @@ def test_more_rows_than_there_are_get_a_note(table: Path) -> None:
     assert "Only 36 rows have no label: all of them are suggested." in output
 
 
+@pytest.mark.parametrize("labels", [["", "", ""], ["p", "", ""], ["p", "q", ""]])
+def test_a_table_of_three_rows_is_enough(tmp_path: Path, labels: list[str]) -> None:
+    path = tmp_path / "three.csv"
+    pd.DataFrame({"width": [1, 3, 5], "height": [2, 4, 1], "kind": labels}).to_csv(path, index=False)
+    found = as_json("next", path, "--target", "kind")
+    assert sorted(row["line"] for row in found["rows"]) == [place + 2 for place, label in enumerate(labels) if not label]
+
+
 def test_no_candidates_left_is_a_sentence(tmp_path: Path) -> None:
     path = written(two_groups(n_labels=60), tmp_path / "all.csv")
     assert "All 60 rows of all.csv have a label in 'kind': there is none left to suggest." in refused("next", path, "--target", "kind")

@@ -65,9 +65,9 @@ class Settings:
     is_fixed: bool = False
     """Whether a person chose kernel, temperature or draws: predictions then come from that one representation, and not from a pool."""
 
-    def n_components_for(self, kind: Kind) -> int:
-        """Return J for rows of this kind."""
-        return N_COMPONENTS[kind] if self.n_components is None else self.n_components
+    def n_components_for(self, kind: Kind, n_rows: float = float("inf")) -> int:
+        """Return J for rows of this kind: what a person chose, else no more than the directions in which so few rows differ."""
+        return int(max(1, min(N_COMPONENTS[kind], n_rows - 1))) if self.n_components is None else self.n_components
 
 
 def risk_of(max_risk: float | str | None, kind: Literal["class", "number"]) -> float | None:

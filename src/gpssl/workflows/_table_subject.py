@@ -90,7 +90,7 @@ class TableSubject(Subject):
     def fit(self, settings: Settings) -> GPSSL:
         """Learn a representation of all rows."""
         ssl = GPSSL(
-            settings.n_components_for(self.kind),
+            settings.n_components_for(self.kind, self.n_rows),
             kernel=self.kernel(settings),
             temperature=settings.temperature,
             residual_tolerance=TEXT_TOLERANCE if self.table.texts_used else RESIDUAL_TOLERANCE,
