@@ -249,6 +249,12 @@ def test_percentages_are_shares_in_the_command(table: Path, tmp_path: Path, text
     assert result["promise"]["max_risk"] == pytest.approx(0.3)
 
 
+@pytest.mark.parametrize("text", ["500", "100%", "0 %"])
+def test_percentages_that_are_no_shares_are_said_as_they_were_written(table: Path, tmp_path: Path, text: str) -> None:
+    output = refused("label", table, "-t", "kind", "--max-risk", text, "-o", tmp_path / "out.csv", code=2)
+    assert f"{text.strip(' %')} % is no share between 0 and 100 %: write 0.05 or 5% for five percent." in output
+
+
 def test_largest_error_of_numbers_is_in_their_unit(tmp_path: Path) -> None:
     table = written(prices(), tmp_path / "prices.csv")
     result = as_json("label", table, "-t", "price", "--max-risk", "15", "-o", tmp_path / "out.csv", *FEW)

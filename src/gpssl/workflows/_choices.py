@@ -93,7 +93,11 @@ def _number_of(text: str, kind: Literal["class", "number"]) -> float:
         number = float(bare)
     except ValueError as error:
         raise ChoiceError("max_risk", f"{text!r} is no number: write 0.05 or 5% for five percent.") from error
-    return number / 100 if kind == "class" and (is_percent or number >= 1) else number
+    if kind == "number" or not (is_percent or number >= 1):
+        return number
+    if not 0 < number < 100:
+        raise ChoiceError("max_risk", f"{bare} % is no share between 0 and 100 %: write 0.05 or 5% for five percent.")
+    return number / 100
 
 
 def check_share(parameter: str, value: float) -> None:
