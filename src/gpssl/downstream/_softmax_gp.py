@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotri, dpotrs
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dpotri, dpotrs, dtrtri
 
 from .._runtime.threads import map_on_threads
 from ..data._arrays import row_blocks
@@ -75,18 +76,19 @@ def fit_softmax_gps(covariances: Array, one_hot: Array, weight: Array, start: Ar
     # Parts do not depend on the number of threads, so neither does the result.
     size = min(at_a_time, -(-n_gps // 2)) if n_latent * n_rows > 64 else at_a_time
     blocks = list(row_blocks(n_gps, max(1, size)))
-    starts = [None if start is None else start[block] for block in blocks]
-    return _joined(
-        map_on_threads(lambda task: _Newton(covariances[task[0]], one_hot, weight).run(task[1]), list(zip(blocks, starts, strict=True)))
-    )
+    keeps = n_gps * (n_latent + 1) * n_rows**2 <= KEPT_NUMBERS
+
+    def fit(block: slice) -> SoftmaxPosterior:
+        return _Newton(covariances[block], one_hot, weight).run(None if start is None else start[block], keeps=keeps)
+
+    return _joined(map_on_threads(fit, blocks))
 
 
 def _joined(parts: list[SoftmaxPosterior]) -> SoftmaxPosterior:
     """Join the posteriors of consecutive parts of the processes."""
     arrays: dict[str, Any] = {name: np.concatenate([part[name] for part in map(vars, parts)]) for name in ARRAYS}
     curvatures = [part.curvature for part in parts if part.curvature is not None]
-    is_small = sum(curvature.n_numbers for curvature in curvatures) <= KEPT_NUMBERS
-    return SoftmaxPosterior(parts[0].n_classes, **arrays, curvature=Curvature.joined(curvatures) if is_small else None)
+    return SoftmaxPosterior(parts[0].n_classes, **arrays, curvature=Curvature.joined(curvatures) if curvatures else None)
 
 
 class _Newton:
@@ -106,8 +108,11 @@ class _Newton:
         self.labels = one_hot[1:] if self.is_binary else one_hot
         self.weight = weight
 
-    def run(self, start: Array | None = None) -> SoftmaxPosterior:
-        """Step until the decrement is below the tolerance for all processes; those that are done stay where they are."""
+    def run(self, start: Array | None = None, *, keeps: bool = False) -> SoftmaxPosterior:
+        """Step until the decrement is below the tolerance for all processes; those that are done stay where they are.
+
+        `keeps` says whether the curvature is kept with the result.
+        """
         n_gps, n_rows, _ = self.C.shape
         a = np.zeros((n_gps, len(self.labels), n_rows))
         if start is not None:
@@ -126,7 +131,7 @@ class _Newton:
                 break
         converged = np.ones(n_gps, dtype=bool)
         converged[active] = False
-        return self._posterior(a, converged)
+        return self._posterior(a, converged, keeps=keeps)
 
     def _likelihood(self, f: Array) -> tuple[Array, Array]:
         """Return the log likelihood [B] and the probabilities of the classes that have a latent function [B, L, n]."""
@@ -173,7 +178,7 @@ class _Newton:
         f = a @ C
         return self._likelihood(f)[0] - 0.5 * (a * f).sum(axis=(1, 2))
 
-    def _posterior(self, mode: Array, converged: NDArray[np.bool_]) -> SoftmaxPosterior:
+    def _posterior(self, mode: Array, converged: NDArray[np.bool_], *, keeps: bool) -> SoftmaxPosterior:
         f = mode @ self.C
         likelihood, p = self._likelihood(f)
         root = self._root_of_curvature(p)
@@ -182,24 +187,26 @@ class _Newton:
         # |I + C W| = Π_k |I + C w p_k| |S| / Π w, since W is a diagonal part less one of rank n.
         log_volume = 2 * np.log(np.diagonal(factor, axis1=2, axis2=3)).sum(axis=(1, 2))
         if curvature.root is not None:
-            log_volume += np.linalg.slogdet(curvature.inverse.sum(axis=1))[1] - np.log(self.weight).sum()
+            log_volume += np.linalg.slogdet(curvature.blocks.sum(axis=1))[1] - np.log(self.weight).sum()
         evidence = likelihood - 0.5 * (mode * f).sum(axis=(1, 2)) - 0.5 * log_volume
-        return SoftmaxPosterior(self.n_classes, mode + self._shift(p, curvature), f, root, evidence, converged, curvature)
+        mean = mode + self._shift(p, curvature)
+        return SoftmaxPosterior(self.n_classes, mean, f, root, evidence, converged, curvature if keeps else None)
 
     def _shift(self, p: Array, curvature: Curvature) -> Array:
         """Return −½ (t − (C + W⁻¹)⁻¹ C t), from the mode to the mean. [B, L, n]"""
-        projected = self.C[:, None] @ curvature.inverse
-        own = np.diagonal(self.C, axis1=1, axis2=2)[:, None] - (projected * self.C[:, None]).sum(axis=3)
+        prior = np.diagonal(self.C, axis1=1, axis2=2)[:, None]
         if curvature.root is None:
+            own = prior - np.stack([curvature.squares(place, C) for place, C in enumerate(self.C)])[:, None]
             third = self.weight * p * (1 - p) * (1 - 2 * p) * own
             spread = own
         else:
+            projected = self.C[:, None] @ curvature.blocks
+            own = prior - (projected * self.C[:, None]).sum(axis=3)
             shared = np.swapaxes(projected @ curvature.root.swapaxes(1, 2)[:, None], 1, 2)
             covariance = shared @ shared.swapaxes(2, 3) + np.swapaxes(own, 1, 2)[..., None] * np.eye(own.shape[1])
             spread = np.diagonal(covariance, axis1=2, axis2=3).swapaxes(1, 2)
             third = self.weight * _third_derivative(p.swapaxes(1, 2), covariance).swapaxes(1, 2)
-        image = third @ self.C
-        shift = -0.5 * (third - _structured(curvature.inverse, image, curvature.root))
+        shift = -0.5 * (third - curvature.times(third @ self.C))
         moved = np.abs(shift @ self.C) / np.sqrt(np.maximum(spread, TINY))
         largest = moved.max(axis=(1, 2), keepdims=True)
         return shift * np.minimum(1.0, LARGEST_SHIFT / np.maximum(largest, LARGEST_SHIFT))
@@ -209,10 +216,10 @@ class _Newton:
 class Curvature:
     """(C + W⁻¹)⁻¹ in its blocks δ_kl E_k − E_k S⁻¹ E_l, for B covariances C."""
 
-    inverse: Array
-    """E_k. [B, L, n, n]"""
+    blocks: Array
+    """E_k; for two classes, where there is one block, an upper triangular G with G Gᵀ = E: half of the work. [B, L, n, n]"""
     root: Array | None
-    """R with RᵀR = S⁻¹; None for two classes, where there is one block. [B, n, n]"""
+    """R with RᵀR = S⁻¹; None for two classes. [B, n, n]"""
 
     @classmethod
     def of(cls, C: Array, curvature_root: Array) -> Curvature:
@@ -222,9 +229,9 @@ class Curvature:
     @classmethod
     def of_factor(cls, factor: Array, curvature_root: Array) -> Curvature:
         """Return the blocks from the Cholesky factors of I + D^½ C D^½ too. [B, L, n, n]"""
+        if factor.shape[1] == 1:
+            return cls(curvature_root[..., None] * _transposed_inverse(factor), None)
         inverse = curvature_root[..., None] * _inverse(factor) * curvature_root[..., None, :]
-        if inverse.shape[1] == 1:
-            return cls(inverse, None)
         total = inverse.sum(axis=1)
         return cls(inverse, np.linalg.inv(np.linalg.cholesky((total + total.swapaxes(1, 2)) / 2)))
 
@@ -232,29 +239,35 @@ class Curvature:
     def joined(cls, parts: list[Curvature]) -> Curvature:
         """Join the blocks of consecutive covariances."""
         roots = [part.root for part in parts if part.root is not None]
-        return cls(np.concatenate([part.inverse for part in parts]), np.concatenate(roots) if roots else None)
+        return cls(np.concatenate([part.blocks for part in parts]), np.concatenate(roots) if roots else None)
 
     def take(self, place: int) -> Curvature:
         """Return the blocks of one covariance, as the only one."""
-        return Curvature(self.inverse[place : place + 1], None if self.root is None else self.root[place : place + 1])
+        return Curvature(self.blocks[place : place + 1], None if self.root is None else self.root[place : place + 1])
 
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers the blocks are."""
-        return self.inverse.size + (0 if self.root is None else self.root.size)
+    def squares(self, index: int, c: Array) -> Array:
+        """Return cᵀ E c = |Gᵀ c|² for each row of c, where there is one block. [n]"""
+        # LAPACK sees the same bytes transposed: a lower triangular Gᵀ, and the rows of c as columns.
+        projected = dtrmm(1.0, self.blocks[index, 0].T, c.T, lower=1)
+        return np.einsum("mn,mn->n", projected, projected)
+
+    def times(self, z: Array) -> Array:
+        """Return (C + W⁻¹)⁻¹ z for z [B, L, n]. [B, L, n]"""
+        if self.root is None:
+            return ((z[..., None, :] @ self.blocks) @ self.blocks.swapaxes(2, 3))[..., 0, :]
+        return _structured(self.blocks, z, self.root)
 
     def logit_covariance(self, index: int, c: Array, own: Array) -> Array:
         """Return the posterior covariance of the latent functions at new rows, from prior covariances c [n, n labeled] and variances [n].
 
         C(x, x) − cᵀ (C + W⁻¹)⁻¹ c. [n, L, L]
         """
-        projected = c @ self.inverse[index]
+        if self.root is None:
+            return (own - self.squares(index, c))[:, None, None]
+        projected = c @ self.blocks[index]
         left = own[:, None] - np.einsum("lnm,nm->nl", projected, c)
-        covariance = left[:, :, None] * np.eye(len(projected))
-        if self.root is not None:
-            shared = np.ascontiguousarray((projected @ self.root[index].T).swapaxes(0, 1))
-            covariance += shared @ shared.swapaxes(1, 2)
-        return covariance
+        shared = np.ascontiguousarray((projected @ self.root[index].T).swapaxes(0, 1))
+        return left[:, :, None] * np.eye(len(projected)) + shared @ shared.swapaxes(1, 2)
 
 
 def _third_derivative(p: Array, covariance: Array) -> Array:
@@ -283,6 +296,14 @@ def _solved(factor: Array, right: Array) -> Array:
     for place in np.ndindex(*right.shape[:-1]):
         solved[place] = dpotrs(factor[place].T, right[place], lower=0)[0]
     return solved
+
+
+def _transposed_inverse(factor: Array) -> Array:
+    """Return F⁻ᵀ, upper triangular, for each lower triangular F. [..., n, n]"""
+    inverse = np.empty_like(factor)
+    for place in np.ndindex(*factor.shape[:-2]):
+        inverse[place] = dtrtri(factor[place].T, lower=0)[0]
+    return inverse
 
 
 def _inverse(factor: Array) -> Array:
