@@ -36,6 +36,8 @@ MOST_MEMBERS = 100_000
 LARGEST_RATIO = 100
 """Largest ratio of a member's size to its size in the file. What compresses better, such as many zeros, is stored uncompressed, so that
 the table of contents is enough to recognize a decompression bomb."""
+SAMPLE_PIECES, SAMPLE_BYTES = 8, 1024
+"""How much of a large array is compressed to see whether it shrinks at all: most arrays of a model do not."""
 WORTH_COMPRESSING = 0.9
 """Share of its size above which a member is stored as it is: most arrays hold numbers of all digits, which hardly shrink."""
 SMALL = 2**16
@@ -78,10 +80,19 @@ def write_archive(path: Path, texts: Mapping[str, Any], arrays: Mapping[str, NDA
 
 def _write(archive: ZipFile, name: str, data: bytes) -> None:
     info = ZipInfo(name)  # without the time: the same content gives the same bytes
-    compressed = len(zlib.compress(data, 1))
-    is_worth_it = compressed < WORTH_COMPRESSING * len(data) and len(data) <= max(SMALL, LARGEST_RATIO // 2 * compressed)
-    info.compress_type = ZIP_DEFLATED if is_worth_it else ZIP_STORED
+    info.compress_type = ZIP_DEFLATED if _is_worth_compressing(data) else ZIP_STORED
     archive.writestr(info, data, compresslevel=1)
+
+
+def _is_worth_compressing(data: bytes) -> bool:
+    """Return whether data shrink, but not so much that a reader would take them for a trap. Of much data, a sample may tell that not."""
+    if len(data) > SAMPLE_PIECES * SAMPLE_BYTES:
+        steps = range(0, len(data) - SAMPLE_BYTES + 1, (len(data) - SAMPLE_BYTES) // (SAMPLE_PIECES - 1))
+        sample = b"".join(data[first : first + SAMPLE_BYTES] for first in steps)
+        if len(zlib.compress(sample, 1)) >= WORTH_COMPRESSING * len(sample):
+            return False
+    compressed = len(zlib.compress(data, 1))
+    return compressed < WORTH_COMPRESSING * len(data) and len(data) <= max(SMALL, LARGEST_RATIO // 2 * compressed)
 
 
 class Archive:
