@@ -109,14 +109,19 @@ class Features:
 
         a(x)ᵀ d = k(x, U) L⁻ᵀ d: whitening the few directions is cheaper than whitening every row.
         """
-        weights = self.unwhiten(directions)
-        self.columns(X[:1])  # builds what the threads share
-        out = np.empty((len(X), directions.shape[1]), dtype=result_dtype(X))
+        return self.combine(X, self.unwhiten(directions))
+
+    def combine(self, X: NDArray[Any], weights: Array) -> Array:
+        """Return k(x, U) w for each column w of `weights`, block by block on threads. [n, n weights]"""
+        out = np.empty((len(X), weights.shape[1]), dtype=result_dtype(X))
+        blocks = list(row_blocks(len(X)))
+        if len(blocks) > 1:
+            self.columns(X[:1])  # builds what the threads share
 
         def fill(block: slice) -> None:
             out[block] = self.columns(X[block]) @ weights
 
-        map_on_threads(fill, list(row_blocks(len(X))))
+        map_on_threads(fill, blocks)
         return out
 
     def whiten(self, columns: Array) -> Array:

@@ -80,7 +80,7 @@ class KernelMembers:
 
     def __call__(self, rows: PoolRows) -> Iterator[Array]:
         """Yield each member's features, which are evaluated once for all. [1, n, M] each"""
-        shared = self.features.project(rows.of_kind(self._kind), self.basis[:, self._kept])
+        shared = self.features.combine(rows.of_kind(self._kind), self._weights)
         for root, kept in zip(self.roots, self._kept_by_member, strict=True):
             yield (shared[:, kept] * root[self._kept][kept])[None]
 
@@ -92,6 +92,11 @@ class KernelMembers:
     def _kept(self) -> NDArray[np.intp]:
         """Directions that any member keeps."""
         return np.arange(len(self.spread)) if self.limit is None else np.unique(np.concatenate(self._leading))
+
+    @cached_property
+    def _weights(self) -> Array:
+        """The directions that are kept, as weights of k(x, U). [M, kept]"""
+        return self.features.unwhiten(self.basis[:, self._kept])
 
     @cached_property
     def _leading(self) -> list[NDArray[np.intp]]:
@@ -110,7 +115,10 @@ class KernelMembers:
     def only(self, places: Sequence[int]) -> KernelMembers:
         """Return some of the members."""
         chosen = list(places)
-        return replace(self, names=[self.names[place] for place in chosen], prior=self.prior[chosen], roots=self.roots[chosen])
+        some = replace(self, names=[self.names[place] for place in chosen], prior=self.prior[chosen], roots=self.roots[chosen])
+        if self.limit is None:  # members then keep the same directions, whichever they are
+            vars(some)["_weights"] = self._weights
+        return some
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what follows from the rest."""

@@ -51,7 +51,7 @@ class ColumnCode:
             out[:, 0] = (cells - self.values[0]) / self.values[1]
         elif self.kind == "scores":
             out[:, 0] = np.interp(cells, self.values, self.scores)
-        if self.kind != "nothing":
+        if self.kind != "nothing" and is_gap.any():
             out[is_gap, 0] = 0.0
         if self.marks_gaps:
             out[:, -1] = is_gap
@@ -60,11 +60,20 @@ class ColumnCode:
 def encode(X: NDArray[Any], columns: list[ColumnCode]) -> Array:
     """Return z(x) for each row. [n, width of all columns]"""
     X = in_double_precision(X)
-    out = np.empty((len(X), sum(column.width for column in columns)))
-    first = 0
-    for cells, column in zip(X.T, columns, strict=True):
-        column.encode(cells, out[:, first : first + column.width])
-        first += column.width
+    if all(column.kind == "number" and not column.marks_gaps for column in columns):
+        return _encode_numbers(X, columns)
+    ends = np.cumsum([column.width for column in columns]).tolist()
+    out = np.empty((len(X), ends[-1] if ends else 0))
+    for cells, column, first, end in zip(X.T, columns, [0, *ends[:-1]], ends, strict=True):
+        column.encode(cells, out[:, first:end])
+    return out
+
+
+def _encode_numbers(X: Array, columns: list[ColumnCode]) -> Array:
+    """Return z(x) of columns that are all numbers without gaps in the training rows, all at once: blocks of rows may be small. [n, D]"""
+    means, units = np.array([column.values for column in columns]).reshape(-1, 2).T
+    out: Array = (X - means) / units
+    out[np.isnan(X)] = 0.0
     return out
 
 
