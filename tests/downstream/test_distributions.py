@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from gpssl.downstream import (
     PerceptronClassifier,
     RepresentationSearch,
 )
+from gpssl.evaluation._importance import MOST_PREDICTIONS, MOST_REPEATS
 from gpssl.workflows import label
 from representations import Certain, Counted
 
@@ -168,17 +170,23 @@ def test_what_cannot_be_known_is_told_when_it_is_asked_for(flowers: tuple[Array,
 
 @pytest.mark.parametrize("target", ["target", "alcohol"])
 def test_labeling_a_table_evaluates_the_draws_once_at_each_row(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    n_evaluated = []
-    evaluate = FunctionDraws.one_row_at_a_time
+    n_evaluated: Counter[bytes] = Counter()
+    evaluate = FunctionDraws._evaluate_one_row_at_a_time
 
-    def counted(functions: FunctionDraws, rows: Any) -> Any:
-        values = evaluate(functions, rows)
-        n_evaluated.append(values.shape[1])
-        return values
+    def counted(functions: FunctionDraws, n_known: int, rows: Any) -> Any:
+        n_evaluated.update(row.tobytes() for row in np.asarray(rows, dtype=np.float64))
+        return evaluate(functions, n_known, rows)
 
-    monkeypatch.setattr(FunctionDraws, "one_row_at_a_time", counted)
+    monkeypatch.setattr(FunctionDraws, "_evaluate_one_row_at_a_time", counted)
     wines = load_wine(as_frame=True).frame
-    wines.loc[wines.index % 3 > 0, target] = None
+    is_open = wines.index % 3 > 0
+    wines.loc[is_open, target] = None
     result = label(wines, target, n_draws=5)
     result.frame()
-    assert sum(n_evaluated) == len(wines)  # rows without a label to predict them, the others where their label was held out
+    times = np.array([n_evaluated[row.tobytes()] for row in wines.drop(columns=target).to_numpy(dtype=np.float64)])
+    np.testing.assert_array_equal(times[is_open], 1)
+    # Where their label was held out, and again among copies with a column shuffled, of which some are the row itself.
+    assert (times[~is_open] >= 2).all()
+    n_labeled, n_columns = (~is_open).sum(), wines.shape[1] - 1
+    n_repeats = min(MOST_REPEATS, MOST_PREDICTIONS // (n_labeled * (1 + n_columns)))
+    assert n_evaluated.total() == len(wines) + n_labeled * (1 + n_repeats * n_columns)

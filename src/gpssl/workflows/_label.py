@@ -23,7 +23,7 @@ from ..evaluation._calibration import INTERVAL
 from ..evaluation._held_out import Expectation, RiskLimit, check_labels
 from ..evaluation._importance import ColumnImportance
 from ._choices import MAX_INDUCING, Alike, Settings, check_share, risk_of
-from ._label_findings import SuspiciousLabel, find_out, nothing_to_predict
+from ._label_findings import Foreseen, SuspiciousLabel, find_out, nothing_to_predict
 from ._subject import NewColumns, Roles, Subject, SubjectPart, Writing, as_path, check_outputs, model_path, open_subject
 
 Array = NDArray[np.float64]
@@ -156,7 +156,7 @@ def label(
         found = find_out(model, subject, known, limit, settings.seed)
         if subject.given is not None:
             subject.notes.append(subject.given.about_errors(known))
-        predict = PredictionColumns(found.fitted, target, None if limit.max_risk is None else found.expectation.threshold)
+        predict = PredictionColumns(found.fitted, target, None if limit.max_risk is None else found.expectation.threshold, found.foreseen)
         columns = NewColumns(subject, lambda part, where: predict(part, ~known.is_known[where]))
         of_run = {"unlabeled": list(unlabeled), "target_kind": known.kind, "seed": settings.seed, "promise": asdict(limit), **found.notes()}
         subject.finish(
@@ -225,8 +225,8 @@ class Decided:
 class PredictionColumns:
     """The columns of predictions for parts of a table, and how many were made and kept."""
 
-    def __init__(self, model: Any, target: str, threshold: float | None) -> None:
-        self.model, self.target, self.threshold = model, target, threshold
+    def __init__(self, model: Any, target: str, threshold: float | None, foreseen: Foreseen | None = None) -> None:
+        self.model, self.target, self.threshold, self.foreseen = model, target, threshold, foreseen
         self.is_class = isinstance(model, downstream.MarginalizedClassifier)
         self.n_predicted = self.n_abstained = 0
         self.counts = Counter[str]()
@@ -261,7 +261,10 @@ class PredictionColumns:
         if len(rows) == 0:
             empty = {name: np.empty(0) for name in (OF_CLASSES if self.is_class else OF_NUMBERS)}
             return {**empty, "predicted": np.empty(0, dtype=object if self.is_class else float)}, np.empty(0)
-        found = self.model.predict_distribution(rows)
+        if self.foreseen is not None and self.foreseen.n_rows == len(rows):  # the part has all open rows
+            found = self.foreseen.distribution
+        else:
+            found = self.model.predict_distribution(rows)
         if self.is_class:
             certainty = found.certainty
             return {"predicted": found.predicted.astype(object), "probability": certainty, "std": found.certainty_std}, certainty

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +134,13 @@ def worse_than_guessing(expectation: Expectation) -> list[str]:
     return []
 
 
+class Foreseen(NamedTuple):
+    """What the model predicts for all rows without a label, in their order, where they are few enough to be predicted at once."""
+
+    n_rows: int
+    distribution: Any
+
+
 @dataclass(frozen=True)
 class Findings:
     """What the labels say, and what is to be said of them."""
@@ -144,6 +151,7 @@ class Findings:
     expectation: Expectation
     importance: list[ColumnImportance]
     suspicious: list[SuspiciousLabel]
+    foreseen: Foreseen | None = None
 
     def notes(self) -> dict[str, Any]:
         """Return what the card of the model says."""
@@ -165,14 +173,16 @@ def find_out(model: Any, subject: Subject, target: Target, limit: RiskLimit, see
     shuffled = ShuffledColumns(labeled.rows, labeled.y, losses, seed=seed) if subject.kind == "table" else None
     held_out = hold_out(model, target, labeled, seed, None if shuffled is None else shuffled.watch)
     fitted = model.fit(labeled.rows, labeled.y)
-    expectation = without_promise(expect(held_out, limit), find_shift(held_out, _certainties(fitted, others, target)), limit)
+    distribution = fitted.predict_distribution(others) if len(others) else None
+    expectation = without_promise(expect(held_out, limit), find_shift(held_out, _certainties(distribution, target)), limit)
     subject.notes.extend(_what_is_promised(expectation, limit, target))
     if shuffled is not None and shuffled.note is not None:
         subject.notes.append(shuffled.note)
     importance = [] if shuffled is None else shuffled.importance()
     # Predictions that are worse than guessing say nothing against a label.
     suspicious = suspicious_labels(held_out, labeled, subject) if expectation.risk < expectation.baseline_risk else []
-    return Findings(fitted, len(labeled.y), expectation, importance, suspicious)
+    foreseen = Foreseen(len(others), distribution) if len(others) == (~target.is_known).sum() else None
+    return Findings(fitted, len(labeled.y), expectation, importance, suspicious, foreseen)
 
 
 def _labeled_and_others(subject: Subject, target: Target, seed: int) -> tuple[Labeled, Any]:
@@ -185,12 +195,11 @@ def _labeled_and_others(subject: Subject, target: Target, seed: int) -> tuple[La
     return labeled, rows[~is_known]
 
 
-def _certainties(fitted: Any, rows: Any, target: Target) -> NDArray[np.float64]:
-    """Return how sure the predictions of rows without a label are, as `find_shift` takes it."""
-    if len(rows) == 0:
+def _certainties(distribution: Any, target: Target) -> NDArray[np.float64]:
+    """Return how sure the predictions of rows without a label are, as `find_shift` takes it; none for None."""
+    if distribution is None:
         return np.empty(0)
-    found = fitted.predict_distribution(rows)
-    certainty: NDArray[np.float64] = found.certainty if target.kind == "class" else found.std
+    certainty: NDArray[np.float64] = distribution.certainty if target.kind == "class" else distribution.std
     return certainty
 
 
