@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotri, dpotrs, dtrtri
 
 from .._runtime.threads import map_on_threads
 from ..data._arrays import row_blocks
-from ._laplace import BLOCK_NUMBERS
+from ._laplace import BLOCK_NUMBERS, WORTH_A_THREAD
 
 Array = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def fit_softmax_gps(covariances: Array, one_hot: Array, weight: Array, start: Ar
     n_latent = 1 if len(one_hot) == 2 else len(one_hot)
     at_a_time = max(1, BLOCK_NUMBERS // (2 * n_latent * n_rows**2))
     # Parts do not depend on the number of threads, so neither does the result.
-    size = min(at_a_time, -(-n_gps // 2)) if n_latent * n_rows > 64 else at_a_time
+    size = at_a_time if n_gps * n_latent * n_rows**2 < WORTH_A_THREAD else min(at_a_time, -(-n_gps // 2))
     blocks = list(row_blocks(n_gps, max(1, size)))
     keeps = n_gps * (n_latent + 1) * n_rows**2 <= KEPT_NUMBERS
 
@@ -279,7 +279,8 @@ def _third_derivative(p: Array, covariance: Array) -> Array:
 
 def _shifted(C: Array, root: Array) -> Array:
     """Return I + D^½ C D^½ for each latent function. [B, L, n, n]"""
-    shifted = root[..., None] * C[:, None] * root[..., None, :]
+    shifted: Array = root[..., None] * C[:, None]
+    shifted *= root[..., None, :]
     diagonal = np.arange(C.shape[1])
     shifted[..., diagonal, diagonal] += 1.0
     return shifted
