@@ -115,3 +115,13 @@ def test_name_of_a_class_is_its_commonest_spelling() -> None:
     assert tidy.candidates == {}
     assert tidy_labels(Target("y", "class", np.array(["-1", "1"], dtype=object))).candidates == {}  # two classes of their own
     assert tidy_labels(Target("y", "class", np.array(["-1", "0", "1"], dtype=object))).candidates == {"-1": 1}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_dates_are_no_numbers_to_predict(tmp_path: Path, ending: str) -> None:
+    days = pd.Series(pd.date_range("2024-01-05", periods=30)).where(np.arange(30) % 3 > 0)
+    frame = pd.DataFrame({"width": np.sin(np.arange(30)), "day": days})
+    path = tmp_path / f"days.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    output = refused("label", path, "-t", "day", "--numeric", "-o", tmp_path / "out.csv")
+    assert "The target 'day' holds dates, which are no numbers: give a column of days or years since some date." in output

@@ -93,6 +93,8 @@ def open_table(
     table = FileTable(source, title or source.path, keep=keep, ignore=[*named, *matched], target=target, wanted=columns)
     if target is not None:
         table.target_kind = target_kind or table.likely_target_kind
+        if table.target_kind == "number" and table.column(target).kind == "date":
+            raise FileError(f"The target {target!r} holds dates, which are no numbers: give a column of days or years since some date.")
         if table.target_kind == "number" and table.column(target).kind in OF_TEXT:
             raise FileError(f"The target {target!r} of {title or path} holds text, not numbers: predict it as a class, or mend its cells.")
         table.notes += table._missing_labels.notes
