@@ -100,6 +100,15 @@ class LabelingPage:
 
         WebDriverWait(self.driver, 10).until(lambda _: self.text(selector) in texts, f"{selector}: {self.text(selector)}")
 
+    def asks_before_leaving(self) -> bool:
+        return bool(self.run("return !window.dispatchEvent(new Event('beforeunload', { cancelable: true }))"))
+
+    def wait_until_written(self) -> None:
+        """Wait until the browser has confirmed that it has written the last label: the page no longer asks before one leaves it."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.driver, 10).until(lambda _: not self.asks_before_leaving(), "the last label is not written")
+
     def run(self, script: str, *arguments: object) -> Any:
         return self.driver.execute_script(script, *arguments)
 

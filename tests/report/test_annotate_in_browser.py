@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,15 @@ from labeling import N_ROWS, LabelingPage, content, three_kinds, with_cells
 from reports import CLOSING, IMAGE, SCRIPT
 
 MANY = tuple(f"species {number}" for number in range(1, 15))
-FORBID_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError') } })"
+FORBID = "Object.defineProperty(window, '{}', {{ get() {{ throw new DOMException('no', 'SecurityError') }} }});"
+KEEPERS = ("localStorage", "sessionStorage", "indexedDB")
+SLOW_DATABASE = """
+  const waiting = new Promise((resolve) => { window.goOn = resolve; });
+  const add = EventTarget.prototype.addEventListener;
+  IDBOpenDBRequest.prototype.addEventListener = function (kind, act) {
+    add.call(this, kind, kind === "success" ? (event) => waiting.then(() => act(event)) : act);
+  };
+"""
 CONTRASTS = """
   const channels = (text) => text.match(/[\\d.]+/g).map(Number);
   const light = (value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
@@ -171,14 +180,70 @@ def test_what_else_a_browser_kept_is_ignored(page: LabelingPage, kept: str) -> N
     assert page.text("#progress-words") == "1 of 6 done"
 
 
-def test_works_where_nothing_may_be_kept(page: LabelingPage) -> None:
-    script = page.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": FORBID_STORAGE})
+@contextmanager
+def script_before_pages(page: LabelingPage, source: str) -> Iterator[None]:
+    """Pages that are opened meanwhile run this first."""
+    script = page.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
     try:
-        page.open(content()).press("1", "2")
-        assert "keeps nothing: save before you close" in page.text("#kept")
-        assert len(page.saved()) == 3
+        yield
     finally:
         page.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+
+
+def test_works_where_nothing_may_be_kept(page: LabelingPage) -> None:
+    with script_before_pages(page, "".join(map(FORBID.format, KEEPERS))):
+        page.open(content()).press("1", "2")
+        assert "keeps nothing: save before you close" in page.text("#kept")
+        assert page.asks_before_leaving()
+        assert len(page.saved()) == 3
+        assert not page.asks_before_leaving()
+
+
+@pytest.mark.parametrize("forbidden", [("localStorage", "sessionStorage"), ("sessionStorage", "indexedDB")])
+def test_one_that_keeps_answers_is_enough(page: LabelingPage, forbidden: tuple[str, ...]) -> None:
+    with script_before_pages(page, "".join(map(FORBID.format, forbidden))):
+        page.open(content()).press("1", "2")
+        page.wait_for("#kept", "Kept in this browser: close the page and come back.")
+        if "indexedDB" in forbidden:  # the other cannot say whether it has written
+            assert page.asks_before_leaving()
+        else:
+            page.wait_until_written()
+        page.driver.refresh()
+        page.wait_for("#progress-words", "2 of 6 done")
+
+
+def test_the_newest_of_what_was_kept_counts(page: LabelingPage) -> None:
+    """Chromium may give a page an older localStorage, or an empty one, than it has written."""
+    page.open(content()).press("1")
+    key = f"gpssl-labels-{page.n_opened}"
+    older = page.run("return localStorage.getItem(arguments[0])", key)
+    page.press("2", "s").wait_until_written()
+    page.run("sessionStorage.clear(); localStorage.setItem(...arguments)", key, older)
+    page.driver.refresh()
+    page.wait_for("#progress-words", "3 of 6 done")
+    assert page.text("#row-heading") == "Row 5"
+    page.run("sessionStorage.clear(); localStorage.clear()")
+    page.driver.refresh()
+    page.wait_for("#progress-words", "3 of 6 done")
+    page.press("u", "u")
+    assert page.text("#row-heading") == "Row 3"
+
+
+@pytest.mark.parametrize(("keys", "first", "done"), [("2", "spam", 4), ("\ue014", "", 3), ("2u", "", 3)])
+def test_whoever_is_quicker_than_the_database_loses_nothing(page: LabelingPage, keys: str, first: str, done: int) -> None:
+    page.open(content()).press("\ue014", "1", "1", "1").wait_until_written()  # the first row is left out
+    page.run("sessionStorage.clear(); localStorage.clear()")
+    with script_before_pages(page, SLOW_DATABASE):
+        page.driver.refresh()
+        assert page.text("#progress-words") == "0 of 6 done"
+        page.press(*keys)
+        page.run("window.goOn()")
+        page.wait_for("#progress-words", f"{done} of 6 done")
+        assert page.text("#row-heading") == "Row 6"  # where one had stopped
+        page.wait_until_written()
+    page.driver.refresh()
+    page.wait_for("#progress-words", f"{done} of 6 done")
+    assert [label for _, _, label in page.saved()[1:]] == [*filter(None, [first]), "ham", "ham", "ham"]
 
 
 def test_a_class_that_nobody_has_used_yet(page: LabelingPage) -> None:

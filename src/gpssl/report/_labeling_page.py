@@ -14,7 +14,7 @@ from typing import Any
 from ..data._frames import MISSING_WORDS
 from ._page import assembled, resource
 
-SCRIPTS = ("shared.js", "labeling/answers.js", "labeling/choices.js", "labeling/view.js", "labeling/page.js")
+SCRIPTS = ("shared.js", "labeling/keepers.js", "labeling/answers.js", "labeling/choices.js", "labeling/view.js", "labeling/page.js")
 """The scripts, which share one scope, in this order."""
 
 

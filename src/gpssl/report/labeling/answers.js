@@ -1,63 +1,87 @@
-// What the person has answered so far, and how to take it back. It is kept in the browser, where that is allowed.
+// What the person has answered so far, and how to take it back. It is kept in the browser, where that is allowed: see keepers.js.
 
-const KEY = `gpssl-labels-${given.fingerprint}`;
 const nRows = given.rows.length;
 
-// Whether this browser lets a page keep something. Answers are not written for that: another window may be about to write newer ones.
-function mayKeep() {
-  try {
-    window.localStorage.setItem(`${KEY}-may-keep`, "");
-    window.localStorage.removeItem(`${KEY}-may-keep`);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
 class Answers {
-  constructor() {
+  constructor(onKept) {
     this.of = given.rows.map(() => null); // of each row: nothing yet, { label } or { isSkipped: true }
     this.history = []; // what each step replaced: { place, before }
     this.current = 0; // nRows: the summary
     this.nSaved = 0; // labels that the last file had
-    this.isKept = mayKeep();
-    if (this.isKept) this.load();
+    this.when = -1; // rises with each step: the time, also where a clock was set back
+    this.began = -1; // the same of what was last taken over
+    this.meanwhile = new Set(); // places answered before the database has told
+    this.isKept = mayStore();
+    this.isSafe = true; // whether the database has the last step
+    this.isCaughtUp = false; // whether the database has told what it has
+    this.onKept = onKept;
+    for (const name of STORAGES) this.adopt(stored(name));
   }
 
-  // Take over what the browser has kept; what is not ours is ignored.
-  load() {
-    const kept = parsed(window.localStorage.getItem(KEY));
-    if (!Array.isArray(kept?.of) || kept.of.length !== nRows || !Array.isArray(kept.history)) return;
-    const { of, history, current, nSaved } = kept;
+  // Take over what was kept, if it is newer, and return whether it was.
+  adopt(kept) {
+    if (!kept || kept.when <= this.when) return false;
+    const { of, history, current, nSaved, when } = kept;
     Object.assign(this, { of, history, current: Math.min(Math.max(Number(current) || 0, 0), nRows), nSaved: Number(nSaved) || 0 });
+    this.when = this.began = when;
+    this.meanwhile.clear();
+    return true;
+  }
+
+  // Adopt what the database has, and return whether it was newer. What the person did before it first told goes on top.
+  async catchUp() {
+    const kept = await database.read();
+    const isLate = !this.isCaughtUp && this.when > this.began; // the person was quicker
+    this.isCaughtUp = true;
+    this.isKept ||= database.isWorking;
+    if (!isLate) return this.adopt(kept);
+    if (!kept || kept.when <= this.began) return false;
+    const { of, when } = this;
+    const own = [...this.meanwhile];
+    this.when = this.began;
+    this.adopt(kept);
+    this.when = Math.max(when, kept.when);
+    for (const place of own) this.put(place, of[place]);
+    this.go(this.of[this.current] === null ? this.current : this.nextOpen());
+    return true;
   }
 
   keep() {
-    try {
-      const { of, history, current, nSaved } = this;
-      window.localStorage.setItem(KEY, JSON.stringify({ of, history, current, nSaved }));
-      return true;
-    } catch {
-      return false;
-    }
+    this.when = Math.max(Date.now(), this.when + 1);
+    const { of, history, current, nSaved, when } = this;
+    const text = JSON.stringify({ of, history, current, nSaved, when });
+    const [isStored] = STORAGES.map((name) => store(name, text));
+    this.isKept = isStored || database.isWorking;
+    this.isSafe = false;
+    this.writeDown(text, when, isStored);
+  }
+
+  async writeDown(text, when, isStored) {
+    const isWritten = await database.write(text);
+    if (this.when !== when) return; // a later step is on its way
+    this.isSafe = isWritten;
+    this.isKept = isStored || isWritten;
+    this.onKept();
+  }
+
+  put(place, answer) {
+    this.history.push({ place, before: this.of[place] });
+    this.of[place] = answer;
+    this.nSaved = -1;
   }
 
   // Answer the row that is shown, and go on to the next one without an answer.
   give(answer) {
-    this.history.push({ place: this.current, before: this.of[this.current] });
-    this.of[this.current] = answer;
-    this.nSaved = -1;
+    this.put(this.current, answer);
+    if (!this.isCaughtUp) this.meanwhile.add(this.current);
+    this.go(this.nextOpen());
+  }
+
+  // The next row without an answer; after the last one, the first; nRows if there is none.
+  nextOpen() {
     const later = this.of.findIndex((one, place) => one === null && place > this.current);
     const open = later >= 0 ? later : this.of.indexOf(null);
-    this.go(open >= 0 ? open : nRows);
+    return open >= 0 ? open : nRows;
   }
 
   // Take the last answer back, and show its row.
@@ -65,6 +89,7 @@ class Answers {
     const step = this.history.pop();
     if (!step) return null;
     this.of[step.place] = step.before;
+    this.meanwhile.delete(step.place);
     this.nSaved = -1;
     this.go(step.place);
     return step.place;
@@ -72,12 +97,12 @@ class Answers {
 
   go(place) {
     this.current = Math.min(Math.max(place, 0), nRows);
-    this.isKept = this.keep();
+    this.keep();
   }
 
   saved() {
     this.nSaved = this.labeled.length;
-    this.isKept = this.keep();
+    this.keep();
   }
 
   // Places of rows with a label, of skipped ones, and the number of both.
@@ -109,4 +134,4 @@ class Answers {
   }
 }
 
-const answers = new Answers();
+const answers = new Answers(() => showProgress());

@@ -86,6 +86,14 @@ function againSkipped() {
   goTo(skipped[0]);
 }
 
+// Show what the database has, if it is newer: it tells later than the page is drawn, and another window may have written since.
+async function catchUp() {
+  const isNew = await answers.catchUp();
+  if (isNew) draw();
+  else showProgress();
+  return isNew;
+}
+
 function save() {
   const n = answers.labeled.length;
   if (n === 0) {
@@ -180,12 +188,11 @@ function listen() {
   prefersDark.addEventListener("change", () => setTheme(prefersDark.matches ? "dark" : "light"));
   window.addEventListener("beforeprint", fillPaper);
   window.addEventListener("storage", ({ key, newValue }) => {
-    if (key !== KEY || newValue === null) return;
-    answers.load(); // the same page in another window
-    draw();
+    if (key === KEY && answers.adopt(parsed(newValue))) draw(); // the same page in another window
   });
+  window.addEventListener("focus", catchUp);
   window.addEventListener("beforeunload", (event) => {
-    if (!answers.isKept && !answers.isSaved) event.preventDefault();
+    if (!answers.isSafe && !answers.isSaved) event.preventDefault();
   });
 }
 
@@ -194,3 +201,4 @@ listen();
 setTheme(prefersDark.matches ? "dark" : "light");
 draw();
 settle();
+catchUp().then((isNew) => isNew && settle());
