@@ -605,3 +605,13 @@ def test_labels_of_weight_zero_are_no_labels(flowers: Flowers) -> None:
     X, few = flowers
     with pytest.raises(ValueError, match="weight zero"):
         MarginalizedClassifier(pool(("columns", StandardizedKernel("linear")))).fit(X, few, np.where(few >= 0, 0.0, 1.0))
+
+
+def test_texts_that_differ_in_most_rows_are_named_in_a_warning() -> None:
+    """Numbers with units in a data frame are no numbers for an estimator, and would be lost without a word."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"dose": [f"{value:.3f} mg" for value in rng.normal(5, 1, 40)], "size": rng.normal(size=40)})
+    with pytest.warns(UserWarning, match="'dose': most rows have a text of their own there") as found:
+        RepresentationPool.for_rows(frame)
+    assert "gpssl.data.open_table" in str(found[0].message)
+    RepresentationPool.for_rows(frame.assign(dose=rng.choice(["low", "high"], 40)))

@@ -107,7 +107,7 @@ def _lines(result: LabeledTable) -> Iterator[str]:
     if result.importance:
         yield _matters(result)
     yield from _perhaps_wrong(result)
-    if result.kind == "class" and result.expectation.risk > MANY_ERRORS:
+    if result.kind == "class" and MANY_ERRORS < result.expectation.risk < result.expectation.baseline_risk:
         yield "If these are too many: label more rows. gpssl compare says whether another method does better."
     if result.counts:
         commonest = sorted(result.counts.items(), key=lambda item: -item[1])[:MOST_CLASSES]

@@ -255,9 +255,10 @@ def _ordered(found: Clusterings, numbers: Labels, proba: Array) -> Array:
     """Return centers in the order of the size of their clusters, the largest first. [S, K, J]"""
     centers = np.empty_like(found.centers)
     np.put_along_axis(centers, numbers[:, :, None], found.centers, axis=1)
-    sizes = np.round(proba.sum(axis=0), 6)
+    sizes = np.bincount(proba.argmax(axis=1), minlength=proba.shape[1])
+    shares = np.round(proba.sum(axis=0), 6)
     first_axis = centers.mean(axis=0)[:, 0]  # clusters of the same size
-    return centers[:, np.lexsort((first_axis, -sizes))]
+    return centers[:, np.lexsort((first_axis, -shares, -sizes))]
 
 
 def _default_representation(X: Any, seed: int) -> GPSSL:

@@ -192,7 +192,9 @@ class FileTable:
                 self.used += [made.name for made in self._waves_of(column)]
         if not self.used:
             reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(self.dropped.items())[:3]) or "it holds the target alone"
-            raise FileError(f"{beginning(self._title)} has no column to learn from in its {self.n_rows:,} row(s) ({reasons}).")
+            is_like_id = next((name for name, reason in self.dropped.items() if "looks like an ID" in reason), None)
+            advice = "" if is_like_id is None else f" Pass keep=[{is_like_id!r}] to learn from a column that looks like an ID."
+            raise FileError(f"{beginning(self._title)} has no column to learn from in its {self.n_rows:,} row(s) ({reasons}).{advice}")
 
     # What is known
 

@@ -12,6 +12,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime import MOST_TEXTS, POOL_INDUCING, POOL_TOLERANCE, TEXT_NEIGHBORS
+from ..data._errors import listed
+from ..data._frames import MOST_CATEGORIES
 from ..data._free_text import text_columns
 from ..data._rows import Rows, is_lazy, is_path
 from ..estimator import GPSSL
@@ -34,6 +36,8 @@ MOST_PARTS = 20_000
 """Parts of words, of three letters, by which texts are compared: the most frequent ones."""
 MOST_TEXT_COLUMNS = 3
 """Columns of free text that are members of their own."""
+FEWEST_TEXTS = 10
+"""Texts of a column below which nobody can tell whether most rows have one of their own."""
 LOOKED_AT = 100
 """Rows that tell what kind of rows they are."""
 MOST_WORDS = 1
@@ -138,11 +142,33 @@ def _kernels_for(X: Any, texts: list[Any]) -> Iterator[tuple[str, Kernel, bool]]
             yield f"similar rows, nearest 1 in {neighborhood}", NeighborRBF(neighborhood, reduce="median"), True
     else:
         others = [name for name in _names_of_columns(X) if name not in texts] if texts else []
+        _warn_of_names(X, texts)
         if not texts or others:
             yield from _for_tables()
             yield from _for_gaps(X[others] if others and not isinstance(X, Rows) else X)
         if texts:
             yield from _for_texts(texts, others)
+
+
+def _warn_of_names(X: Any, texts: list[Any]) -> None:
+    """Warn of columns of a data frame whose texts differ in most rows, which say little as categories: IDs, or numbers with units."""
+    if isinstance(X, Rows) or not hasattr(X, "columns") or is_lazy(X):
+        return
+    names = [name for name in X.columns if name not in texts and _differs_in_most_rows(X[name])]
+    if names:
+        warnings.warn(
+            f"{listed(map(str, names))}: most rows have a text of their own there, which says nothing as a category. Drop such columns; "
+            "where they hold numbers with units, dates or times as text, gpssl.label and gpssl.data.open_table read them.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _differs_in_most_rows(column: Any) -> bool:
+    if getattr(column.dtype, "kind", "O") in "fiubMmc" or type(column.dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum"):
+        return False
+    texts = [cell for cell in column.to_numpy().tolist() if isinstance(cell, str)]
+    return len(texts) >= FEWEST_TEXTS and len(set(texts)) > MOST_CATEGORIES * len(texts)
 
 
 def _names_of_columns(X: Any) -> list[Any]:
@@ -173,7 +199,7 @@ def _for_gaps(X: Any) -> Iterator[tuple[str, Kernel, bool]]:
         from ..kernels.tables import for_table
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # other members tell what they leave out
+            warnings.simplefilter("ignore")  # `_warn_of_names` tells what matters of it
             yield from _with_neighbors("similar rows, gaps guessed from other cells", for_table(X))
     elif isinstance(X, np.ndarray) and X.dtype.kind == "f" and bool(np.isnan(X).any()):
         from ..kernels.incomplete import IncompleteRBF

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ WatchFold = Callable[[Any, NDArray[np.intp]], None]
 """Called with a model, and the places of labeled rows that it has not seen."""
 
 N_FOLDS = 10
+NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 
 @dataclass(frozen=True)
@@ -301,7 +303,8 @@ def check_labels(target: Target, file: str, notes: list[str]) -> None:
         rare = ", ".join(map(str, values[counts == 1][:5]))
         notes.append(f"Classes with a single labeled row count as errors when it is held out: {rare}.")
     if target.kind == "class" and len(values) > len(labels) / 2:
-        advice = "" if target.is_chosen else " For numbers, pass target_kind='number'."
+        are_numbers = all(NUMBER.fullmatch(str(value)) for value in values)
+        advice = " If they are numbers, pass target_kind='number'." if are_numbers and not target.is_chosen else ""
         notes.append(f"{target.name!r} has {len(values)} classes for {len(labels)} labels.{advice}")
 
 
