@@ -215,7 +215,7 @@ def test_labels_that_nothing_can_be_learned_from_get_a_sentence(tmp_path: Path) 
     table = written(frame, tmp_path / "things.csv")
     assert "'kind'" in refused("label", table, "-t", "kinds", "-o", out)
     assert refused("label", table, "-o", out, code=2)
-    assert "no share between 0 and 1" in refused("label", table, "-t", "kind", "-o", out, "--max-risk", "200", code=2)
+    assert "200 % is no share between 0 and 100 %" in refused("label", table, "-t", "kind", "-o", out, "--max-risk", "200", code=2)
     assert "neither auto nor" in refused("label", table, "-t", "kind", "-o", out, "--temperature", "hot", code=2)
     assert not out.exists()
 
