@@ -42,7 +42,6 @@ REFITTABLE = (
     *("inference", "random_state", "verbose"),
 )
 """Parameters that only inference depends on, so that `refit` can change them without the data."""
-
 REPORTED_STEPS = 100
 """Steps of which callbacks hear, at most, during a pass over many rows."""
 
@@ -108,7 +107,8 @@ class GPSSL(CallbackSupport, NumberedDimensionsMixin, TransformerMixin, BaseEsti
     objective_
         The minimum of the objective (for sampling, the mean loss).
     report_
-        How inference went: iterations and gradient, or R-hat and effective sample size, or how the mode is arranged.
+        How inference went; also `n_tied`, how many of the J leading directions have equals that rows such as balanced categories do not
+        tell from them, and `n_left_out`, how many equals are not among the J: then `transform` is one of many equally good representations.
     posterior_
         The posterior itself.
     n_features_in_, feature_names_in_
@@ -172,7 +172,7 @@ class GPSSL(CallbackSupport, NumberedDimensionsMixin, TransformerMixin, BaseEsti
         """
         self._check_parameters()
         with fitting(self, 3, X, y, sample_weight) as task, unchanged_on_failure(self):
-            kernel = kernel_for(self.kernel, X)
+            kernel = kernel_for(self.kernel, X, sample_weight)
             rows = check_rows(self, X, kernel, reset=True, min_rows=2, sample_weight=sample_weight)
             kept = None if checkpoint is None else Checkpoint(checkpoint, rows)
             resumed_seed = kept.seed if kept and self.random_state is None else None
@@ -195,7 +195,7 @@ class GPSSL(CallbackSupport, NumberedDimensionsMixin, TransformerMixin, BaseEsti
         self._check_parameters()
         first = not hasattr(self, "moments_")
         with unchanged_on_failure(self):
-            kernel = kernel_for(self.kernel, X) if first else self.kernel_
+            kernel = kernel_for(self.kernel, X, sample_weight) if first else self.kernel_
             rows = check_rows(self, X, kernel, reset=first, sample_weight=sample_weight)
             if first:
                 self._check_first_rows(rows.n_rows, kernel)

@@ -153,3 +153,23 @@ def test_spectrum_is_that_of_the_covariance_and_has_fixed_signs() -> None:
     assert spectrum.tail_sum == pytest.approx(tail.sum(), abs=1e-12)
     functions = FEATURES.factor @ basis
     assert (functions[np.abs(functions).argmax(axis=0), np.arange(spectrum.rank)] > 0).all()
+
+
+def test_directions_of_equal_eigenvalues_follow_from_the_inducing_points_in_any_order() -> None:
+    rows = np.eye(6)[np.arange(60) % 6]
+    functions = []
+    for order in (np.arange(6), np.array([4, 2, 0, 5, 1, 3])):
+        features = Features.build(RBF(1.0), np.eye(6)[order])
+        spectrum = Spectrum.of(moments_of_rows(features, SliceableRows(rows)), features)
+        assert np.ptp(spectrum.eigenvalues) == 0
+        basis = spectrum.basis[:, : spectrum.rank]
+        np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-12)
+        covariance, _ = moments_of_rows(features, SliceableRows(rows)).covariance(features)
+        np.testing.assert_allclose(covariance @ basis, basis * spectrum.eigenvalues, atol=1e-12)
+        functions.append(features.project(np.eye(6), basis))
+    np.testing.assert_allclose(functions[0], functions[1], atol=1e-12)
+
+
+def test_ties_count_equal_directions_among_the_leading_ones_and_beyond() -> None:
+    spectrum = Spectrum(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), np.eye(5), 0.0, 0.0, 0.0)
+    assert [spectrum.ties(n) for n in (1, 2, 3, 4, 5, 9)] == [(0, 0), (1, 2), (2, 1), (3, 0), (3, 0), (3, 0)]

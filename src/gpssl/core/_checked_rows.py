@@ -40,13 +40,13 @@ def check_kernel(kernel: Any) -> Kernel:
     return checked
 
 
-def kernel_for(kernel: Kernel | None, X: Any) -> Kernel:
+def kernel_for(kernel: Kernel | None, X: Any, sample_weight: Any = None) -> Kernel:
     """Return the kernel; for None the default one, or one for tables where X is a data frame with other cells than numbers."""
     if kernel is not None or not hasattr(X, "columns") or is_lazy(X) or _holds_numbers(X):
         return kernel_or_default(kernel)
     from ..kernels.tables import for_table
 
-    return for_table(X)
+    return for_table(X, sample_weight=sample_weight)
 
 
 def _holds_numbers(frame: Any) -> bool:

@@ -31,6 +31,8 @@ PIVOTS_AT_A_TIME = 16
 """Points that are chosen between two updates of all residuals."""
 NUMERICALLY_ZERO = 1e-10
 """A variance below this share of the prior variance is zero but for rounding."""
+TIE = 1e-12
+"""Residual variances that differ by less than this share of the prior variance are equal but for rounding."""
 NUGGET_ROWS = 16
 """Rows of a block in which a kernel's nugget is looked for; where the first block has none, there is none."""
 RESIDUAL_SLACK = 1.5
@@ -268,8 +270,8 @@ def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points
         if judged @ left <= max(tolerance, NUMERICALLY_ZERO) * scale * judged.sum():
             break
         done = len(chosen)
-        pool = np.argsort(-left, kind="stable")[: 4 * PIVOTS_AT_A_TIME]
-        pivots, factor = _choose_pivots(kernel, rows, features[:, :done], pool[left[pool] > 0], n_points - done)
+        pool = _largest(left, 4 * PIVOTS_AT_A_TIME, TIE * scale)
+        pivots, factor = _choose_pivots(kernel, rows, features[:, :done], pool[left[pool] > 0], n_points - done, TIE * scale)
         if len(pivots) == 0:
             break
         columns = np.empty((len(rows), len(pivots)))
@@ -290,11 +292,22 @@ def choose_inducing_points(kernel: Kernel, candidates: KernelSample, *, n_points
     return np.array(chosen, dtype=np.intp)
 
 
+def _largest(values: Array, count: int, tie: float) -> NDArray[np.intp]:
+    """Return the places of the largest values, the largest first; of those that differ by less than `tie`, the first ones."""
+    if count >= len(values):
+        return np.argsort(-values, kind="stable")
+    least = np.partition(values, -count)[-count]
+    surely = np.flatnonzero(values > least + tie)
+    places = np.concatenate([surely, np.flatnonzero(np.abs(values - least) <= tie)[: count - len(surely)]])
+    return places[np.argsort(-values[places], kind="stable")]
+
+
 def _choose_pivots(
-    kernel: Kernel, rows: NDArray[Any], features: Array, pool: NDArray[np.intp], n_points: int
+    kernel: Kernel, rows: NDArray[Any], features: Array, pool: NDArray[np.intp], n_points: int, tie: float
 ) -> tuple[NDArray[np.intp], Array]:
     """Choose pivots greedily within the pool, while they stay above half of the largest residual.
 
+    Of residuals that differ by less than `tie`, which rounding may cause, that of the first candidate counts as the largest.
     Return the pivots and the triangular factor of their residual covariance.
     """
     covariance = np.asarray(kernel(rows[pool], rows[pool]), dtype=np.float64) - features[pool] @ features[pool].T
@@ -302,10 +315,11 @@ def _choose_pivots(
     n_pivots = min(PIVOTS_AT_A_TIME, n_points, len(pool))
     columns = np.zeros((len(pool), n_pivots))
     residual = covariance.diagonal().copy()
-    threshold = 0.5 * residual.max()
+    threshold = 0.5 * residual.max() - tie
     picked: list[int] = []
     for step in range(n_pivots):
-        best = int(residual.argmax())
+        tied = np.flatnonzero(residual >= residual.max() - tie)
+        best = int(tied[pool[tied].argmin()])
         if residual[best] < threshold or residual[best] <= 0:
             break
         columns[:, step] = (covariance[:, best] - columns[:, :step] @ columns[best, :step]) / np.sqrt(residual[best])

@@ -9,18 +9,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from .._runtime import put_in_place
+from .._runtime.files import written_beside
 from .._runtime.progress import Progress
-from ..data._arrays import row_blocks, rows_in_cache
+from ..data._arrays import hash_rows, row_blocks, rows_in_cache
 from ..data._rows import Part, Rows, rows_of_a_part
 from ..kernels._protocol import kernel_diagonal
 from ._features import Features
@@ -31,6 +32,11 @@ FILE_VERSION = 1
 THREAD_BYTES = 2**30
 """Memory for the matrices of all threads together."""
 NEGLIGIBLE_EIGENVALUE = 1e-6
+EQUAL_EIGENVALUES = 1e-6
+"""Relative difference of two eigenvalues below which rounding would decide on their directions."""
+NEARLY_LARGEST = 0.8713
+"""Share of the largest squared length from which on the first vector is taken. It is no simple fraction, as ratios of lengths often are
+where rows are symmetric, so that rounding does not decide which vectors reach it."""
 BEGIN_ANEW = "Delete it to begin anew, or name another file."
 CHECKPOINT_SECONDS = 10.0
 """Time between two writings of a checkpoint: as much work as an interruption may cost."""
@@ -72,8 +78,8 @@ class Moments:
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to an `.npz` file that `load` reads back to the last bit. It holds no rows."""
-        with open(path, "wb") as file:
+        """Write to an `.npz` file that `load` reads back to the last bit. It holds no rows; an older file stays until it is whole."""
+        with written_beside(Path(path)) as beside, open(beside, "wb") as file:
             np.savez_compressed(file, **self.to_arrays())
 
     @classmethod
@@ -207,7 +213,6 @@ class Checkpoint:
         self.path = Path(path)
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"There is no folder {self.path.parent} for the checkpoint {self.path.name}.")
-        self._beside = self.path.with_name(f"{self.path.name}.new")
         digest = hashlib.sha256(f"{rows.identity} {rows_of_a_part(rows.n_columns)}".encode())
         if rows.sample_weight is not None:
             digest.update(rows.sample_weight.tobytes())
@@ -235,15 +240,13 @@ class Checkpoint:
         """Write the moments, if the last writing is some seconds ago: to a file beside that is then renamed, so that it is always whole."""
         if time.monotonic() - self._written < CHECKPOINT_SECONDS and not finished:
             return
-        with open(self._beside, "wb") as file:
+        with written_beside(self.path) as beside, open(beside, "wb") as file:
             np.savez(file, rows=self._rows, seed=np.asarray(self.seed), n_parts=n_parts, **moments.to_arrays())
-        put_in_place(self._beside, self.path)
         self._written = time.monotonic()
 
     def forget(self) -> None:
         """Remove the file, once the fit has succeeded."""
         self.path.unlink(missing_ok=True)
-        self._beside.unlink(missing_ok=True)  # where a writing was interrupted
 
 
 @dataclass(frozen=True)
@@ -273,11 +276,18 @@ class Spectrum:
 
     @classmethod
     def of(cls, moments: Moments, features: Features) -> Spectrum:
-        """Decompose the feature covariance. The sign of each direction is fixed by the function that it stands for."""
+        """Decompose the feature covariance. The sign of each direction is fixed by the function that it stands for.
+
+        Eigenvalues that are equal up to rounding become equal, and the directions that share them are chosen by the content of the
+        inducing points (`_told_apart`): those that the decomposition returns would depend on the order of the rows.
+        """
         covariance, residual = moments.covariance(features)
         ascending, vectors = eigh(covariance, driver="evd", check_finite=False)
         eigenvalues = np.maximum(ascending[::-1], 0.0)
         basis = vectors[:, ::-1] * _signs(features.factor @ vectors[:, ::-1])
+        for equal in _equal_eigenvalues(eigenvalues):
+            eigenvalues[equal] = eigenvalues[equal].mean()
+            basis[:, equal] = _told_apart(basis[:, equal], features)
         spread = eigenvalues[0] if len(eigenvalues) else 0.0
         if spread <= 1e-12 * moments.diagonal / moments.weight:
             raise ValueError(
@@ -287,6 +297,50 @@ class Spectrum:
         rank = int((eigenvalues > NEGLIGIBLE_EIGENVALUE * spread).sum())
         tail = eigenvalues[rank:]
         return cls(eigenvalues[:rank], basis, residual, float(tail.sum()), float((tail**2).sum()))
+
+    def ties(self, n_directions: int) -> Ties:
+        """Return how many of the leading directions have equals, and how many equals of theirs are not among them."""
+        equals = self.eigenvalues[:, None] == self.eigenvalues[:n_directions]
+        return Ties(int((equals.sum(axis=0) > 1).sum()), int(equals[n_directions:].any(axis=1).sum()))
+
+
+class Ties(NamedTuple):
+    """Directions that the rows do not tell from others, because their eigenvalues are the same."""
+
+    n_tied: int
+    """Leading directions with equals."""
+    n_left_out: int
+    """Equals of theirs that are not among the leading directions."""
+
+
+def _equal_eigenvalues(eigenvalues: Array) -> list[slice]:
+    """Return the runs of falling eigenvalues, of at least two, in which each is as large as the one before it, up to rounding.
+
+    Those that are negligible are left as they are: no result depends on their directions.
+    """
+    n_learned = int((eigenvalues > (1 - EQUAL_EIGENVALUES) * NEGLIGIBLE_EIGENVALUE * eigenvalues.max(initial=0.0)).sum())
+    learned = eigenvalues[:n_learned]
+    ends = np.flatnonzero(np.append(learned[:-1] - learned[1:] > EQUAL_EIGENVALUES * learned[:-1], True)) + 1
+    return [slice(start, end) for start, end in pairwise([0, *ends.tolist()]) if end - start > 1]
+
+
+def _told_apart(directions: Array, features: Features) -> Array:
+    """Return a basis of the space that these directions span, which depends on the space and the inducing points alone. [M, n]
+
+    Of all functions of the space whose weights have length one, the first direction is the one that is largest at an inducing point u:
+    the projection of a(u). Each further one does the same for another point among those that are orthogonal to the ones before. Points
+    are taken by how large their function gets, and of those that are nearly alike in this the first in the order of their hashes.
+    """
+    by_content = np.argsort(hash_rows(features.points, seed=0), kind="stable")
+    remaining = (features.factor @ directions)[by_content]
+    rotation = np.empty((directions.shape[1], directions.shape[1]))
+    for step in range(len(rotation)):
+        squared = np.einsum("mn,mn->m", remaining, remaining)
+        chosen = remaining[np.argmax(squared >= NEARLY_LARGEST * squared.max())]
+        chosen = chosen - rotation[:step].T @ (rotation[:step] @ chosen)  # once more, for what rounding has left
+        rotation[step] = chosen / np.linalg.norm(chosen)
+        remaining = remaining - np.outer(remaining @ rotation[step], rotation[step])
+    return directions @ rotation.T
 
 
 def _signs(values: Array) -> Array:

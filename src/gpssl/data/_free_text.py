@@ -38,7 +38,7 @@ HAS_LETTER = re.compile(r"[^\W\d_]")
 NAME = re.compile(r"[^\W\d_]+\.?([-'’][^\W\d_]+)*")
 
 
-def are_sentences(texts: Collection[str], n_distinct: float, n_values: int) -> bool:
+def are_sentences(texts: Collection[str], n_distinct: float, n_values: float) -> bool:
     """Return whether a column holds free text.
 
     `texts` are different cells of it, such as `sample_of_texts` keeps; of `n_values` cells, `n_distinct` are different.
@@ -84,13 +84,13 @@ def _hashes(texts: Collection[str]) -> list[int]:
     return mixed_bits(crc + (lengths << np.uint64(32))).tolist()
 
 
-def text_columns(frame: Any) -> list[Any]:
-    """Return the names of the columns of a data frame that hold free text."""
+def text_columns(frame: Any, weight: NDArray[np.float64] | None = None) -> list[Any]:
+    """Return the names of the columns of a data frame that hold free text. A row of weight 2 counts as the row twice."""
     check_names(frame)
-    return [name for name in frame.columns if holds_sentences(frame[name])]
+    return [name for name in frame.columns if holds_sentences(frame[name], weight)]
 
 
-def holds_sentences(column: Any) -> bool:
+def holds_sentences(column: Any, weight: NDArray[np.float64] | None = None) -> bool:
     """Return whether a column of a data frame holds free text; categories by their type do not."""
     dtype = getattr(column, "dtype", None)
     if getattr(dtype, "kind", "O") in "fiubMmc" or type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum"):
@@ -98,11 +98,13 @@ def holds_sentences(column: Any) -> bool:
     values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column, dtype=object)
     if values.dtype.kind not in "OUT":
         return False
-    known = [cell for cell in values.tolist() if not is_missing(cell)]
+    weights = [1.0] * len(values) if weight is None else weight.tolist()
+    counted = [(cell, count) for cell, count in zip(values.tolist(), weights, strict=True) if count > 0 and not is_missing(cell)]
+    known, n_values = [cell for cell, _ in counted], sum(count for _, count in counted)
     if not known or not isinstance(known[0], str):
         return False
     distinct = {str(cell) for cell in known if isinstance(cell, str)}
-    return len(distinct) > 0 and are_sentences(sample_of_texts([distinct]), len(distinct), len(known))
+    return len(distinct) > 0 and are_sentences(sample_of_texts([distinct]), len(distinct), n_values)
 
 
 # Tables in which some columns stay text

@@ -186,7 +186,7 @@ class RepresentationPool(BaseEstimator):
 
         def start() -> _Started:
             base._check_parameters()
-            kernel = kernel_for(base.kernel, X)
+            kernel = kernel_for(base.kernel, X, sample_weight)
             rows = self._rows_for(kernel, X, sample_weight)
             base._seed = seed_from(base.random_state)
             base._build_features(rows, kernel)

@@ -52,6 +52,10 @@ class ModeReport(NamedTuple):
 
     arrangement: str
     """ "spectral" or "shared"."""
+    n_tied: int = 0
+    """Leading directions that the rows do not tell from others, because their eigenvalues are the same: see `gpssl.core.Spectrum.ties`."""
+    n_left_out: int = 0
+    """Equals of theirs that are not among the leading directions, and could have been as well."""
 
 
 class Mode(BaseEstimator):
@@ -71,7 +75,7 @@ class Mode(BaseEstimator):
         weights = with_fixed_signs(weights, spectrum.eigenvalues)
         value = _negative_log_density(weights, spectrum, objective)
         unused = len(spectrum.basis) - spectrum.rank
-        return PointWeights(np.pad(weights, ((0, 0), (0, unused)))), value, ModeReport(name)
+        return PointWeights(np.pad(weights, ((0, 0), (0, unused)))), value, ModeReport(name, *spectrum.ties(n_components))
 
 
 def _mode(spectrum: Spectrum, objective: Objective, n_components: int) -> tuple[str, Array]:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._runtime.progress import SILENT, Progress, Steps, Task
 from .._validation import check_number
-from ..core._moments import Spectrum
+from ..core._moments import Spectrum, Ties
 from ..core._objective import Objective, represented_covariance
 from ..core._posterior import DrawnWeights
 from ._variational import Variational
@@ -90,6 +90,10 @@ class SamplingReport(NamedTuple):
     loss_r_hat: float
     """Split R-hat of the loss alone, which no relabeling or rotation of the dimensions changes."""
     loss_effective_sample_size: float
+    n_tied: int = 0
+    """Leading directions that the rows do not tell from others, because their eigenvalues are the same: see `gpssl.core.Spectrum.ties`."""
+    n_left_out: int = 0
+    """Equals of theirs that are not among the leading directions, and could have been as well."""
 
 
 class Sampling(BaseEstimator):
@@ -139,7 +143,7 @@ class Sampling(BaseEstimator):
             standard = elliptical_slice_samples(log_correction, start, self.n_warmup, self.n_samples, rng, progress, steps)
         weights = center + width * standard
         losses = np.stack([loss(chain) for chain in weights])
-        report = _report(weights, losses)
+        report = _report(weights, losses, spectrum.ties(n_components))
         stored = weights.reshape(-1, *center.shape)
         kept = np.linspace(0, len(stored) - 1, min(STORED_DRAWS, len(stored))).astype(int)
         return DrawnWeights(stored[kept]), float(losses.mean()), report
@@ -199,11 +203,11 @@ def _elliptical_slice_step(
     return new_state, new_level
 
 
-def _report(weights: Array, losses: Array) -> SamplingReport:
+def _report(weights: Array, losses: Array, ties: Ties) -> SamplingReport:
     quantities = [*weights.swapaxes(0, 2).swapaxes(1, 2), losses[..., None]]  # one dimension at a time, to spare memory
     r_hat = np.concatenate([split_r_hat(values) for values in quantities])
     size = np.concatenate([effective_sample_size(values) for values in quantities])
-    report = SamplingReport(float(r_hat.max()), float(size.min()), float(r_hat[-1]), float(size[-1]))
+    report = SamplingReport(float(r_hat.max()), float(size.min()), float(r_hat[-1]), float(size[-1]), *ties)
     if report.r_hat > MIXED_R_HAT:
         warnings.warn(
             f"The chains have not mixed: split R-hat {report.r_hat:.2f}, effective sample size {report.effective_sample_size:.0f}. "

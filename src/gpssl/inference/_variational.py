@@ -57,6 +57,10 @@ class OptimizationReport(NamedTuple):
     n_iterations: int
     error: float
     """Size of the gradient at the end: about the distance to the minimum in standard deviations of the posterior."""
+    n_tied: int = 0
+    """Leading directions that the rows do not tell from others, because their eigenvalues are the same: see `gpssl.core.Spectrum.ties`."""
+    n_left_out: int = 0
+    """Equals of theirs that are not among the leading directions, and could have been as well."""
 
 
 class Variational(BaseEstimator):
@@ -113,7 +117,7 @@ class Variational(BaseEstimator):
                 value = minimum.value
         mean = without_rounding_errors(minimum.mean, minimum.std)
         weights = GaussianWeights(with_fixed_signs(mean, spectrum.eigenvalues), minimum.std)
-        return weights, value, OptimizationReport(start, minimum.n_iterations, minimum.error)
+        return weights, value, OptimizationReport(start, minimum.n_iterations, minimum.error, *spectrum.ties(n_components))
 
     def _minimize(self, problem: _VariationalProblem) -> tuple[str, Minimum, float]:
         """Return the start, the minimum on as many draws as it takes, and the objective there on fresh ones."""

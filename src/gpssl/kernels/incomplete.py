@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.utils import check_array
 
 from .._validation import check_number
-from ..data._arrays import in_double_precision
+from ..data._arrays import DistinctRows, in_double_precision
 from ..data._rows import MappedRows
 from ._protocol import (
     LARGEST_HALF_NORM,
@@ -115,7 +115,7 @@ class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
         if self.length_scale is None:
             gaussian = _GaussianRows(np.asarray(parameters["mean"]), np.asarray(parameters["covariance"]))
             rule = NeighborRBF(self.neighborhood, reduce=self.reduce, per_column=self.per_column, max_rows=self.max_rows)
-            filled = MappedRows(rows, gaussian.fill, rows.n_columns)
+            filled = _RowsWithoutGaps(rows, gaussian.fill, rows.n_columns)
             parameters["length_scale"] = self.stretch * rule.resolve(filled, seed=seed).length_scale
         return IncompleteRBF(**parameters)
 
@@ -174,6 +174,15 @@ class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
             difference = rows.values[:, d, None] - points.values[:, d]
             out += np.array([0.0, log_one[d], 0.0])[n_missing] - 0.5 * np.array([1.0, one[d], both[d]])[n_missing] * difference**2
         return out
+
+
+class _RowsWithoutGaps(MappedRows):
+    """Rows with predictions in the place of missing cells."""
+
+    def sample(self, limit: int, seed: int) -> DistinctRows:
+        """Return distinct rows, chosen before they are filled in: rounding makes predictions of copies in different parts differ."""
+        found = self.rows.sample(limit, seed)
+        return DistinctRows(self.function(found.rows), found.weight, found.hashes)
 
 
 class _FilledRows(NamedTuple):

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import GenericKernelMixin, Kernel
 from sklearn.utils._indexing import _get_column_indices
 
 from .._runtime import GRAPH_TEXTS, MOST_TEXTS, TEXT_NEIGHBORS
-from .._validation import check_number
+from .._validation import check_number, check_weights
 from ..data._arrays import DistinctRows, in_double_precision
 from ..data._frames import MOST_CATEGORIES, are_codes, check_names, encode_column, encode_table
 from ..data._free_text import encode_with_texts, text_columns
@@ -266,7 +266,14 @@ def _only_column(columns: _Columns) -> Hashable:
     return column if isinstance(column, str) else int(column)
 
 
-def for_table(X: Any, *, neighborhood: float = 10, texts: Sequence[str] | None = None, text_kernel: Kernel | None = None) -> ColumnKernel:
+def for_table(
+    X: Any,
+    *,
+    neighborhood: float = 10,
+    texts: Sequence[str] | None = None,
+    text_kernel: Kernel | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> ColumnKernel:
     """Choose a `ColumnKernel` for the columns of a data frame: `GPSSL(kernel=for_table(frame)).fit(frame)`.
 
     Numbers, booleans and dates are compared by `IncompleteRBF`, in units of each column's standard deviation; those with values far out,
@@ -277,12 +284,13 @@ def for_table(X: Any, *, neighborhood: float = 10, texts: Sequence[str] | None =
     Free text, sentences in most cells that share words, is compared by `text_kernel`, by default neighbors of neighbors by their words:
     `NeighborDiffusion(20, kernel=TfidfKernel())`. Texts have one half of the kernel, all other columns the other half, as a sum: two texts
     seldom have much in common, and a product would forget the other columns. `texts` names the columns with free text, where the cells
-    shall not decide.
+    shall not decide. With `sample_weight`, a row of weight 2 counts as the row twice.
     """
     if not hasattr(X, "columns"):
         raise TypeError(f"for_table chooses kernels by the names and types of columns, so it needs a data frame, got {type(X).__name__}.")
-    texts = text_columns(X) if texts is None else list(texts)
-    groups, left_out = _columns_by_kind(X, texts)
+    weight = check_weights(sample_weight, len(X))
+    texts = text_columns(X, weight) if texts is None else list(texts)
+    groups, left_out = _columns_by_kind(X, texts, weight)
     if left_out:
         warnings.warn(f"Left out of the kernel: {'; '.join(left_out)}.", UserWarning, stacklevel=2)
     if not groups and not texts:
@@ -321,7 +329,7 @@ def _kernel(group: str, neighborhood: float, stretch: float) -> Kernel:
     return numbers if group == "numbers" else OrdinalKernel(kernel=numbers)
 
 
-def _columns_by_kind(X: Any, texts: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+def _columns_by_kind(X: Any, texts: Sequence[str], weight: Array) -> tuple[dict[str, list[str]], list[str]]:
     """Return the names of columns by the kind of kernel that suits them, and of those that are left out, with the reason."""
     check_names(X)
     kinds: dict[str, list[str]] = {"numbers": [], "ranks": [], "order": [], "categories": []}
@@ -329,8 +337,9 @@ def _columns_by_kind(X: Any, texts: Sequence[str]) -> tuple[dict[str, list[str]]
     for name in X.columns:
         if name in texts:
             continue
-        values = encode_column(X[name])
-        known = values[~np.isnan(values)]
+        values = encode_column(X[name])[weight > 0]
+        is_known = ~np.isnan(values)
+        known, known_weight = values[is_known], weight[weight > 0][is_known]
         n_different = len(np.unique(known))
         dtype = X[name].dtype
         is_category = are_codes(known).any() or type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
@@ -339,17 +348,31 @@ def _columns_by_kind(X: Any, texts: Sequence[str]) -> tuple[dict[str, list[str]]
             left_out.append(f"{name!r} (all cells are alike)")
         elif type(dtype).__name__ == "CategoricalDtype" and dtype.ordered:
             kinds["order"].append(name)
-        elif is_category and n_different > MOST_CATEGORIES * len(known):
-            left_out.append(f"{name!r} ({n_different} different values in {len(known)} rows)")
+        elif is_category and n_different > MOST_CATEGORIES * known_weight.sum():
+            left_out.append(f"{name!r} ({n_different} different values in {known_weight.sum():g} rows)")
         elif is_category:
             kinds["categories"].append(name)
         else:
-            kinds["ranks" if _reaches_far_out(known) else "numbers"].append(name)
+            kinds["ranks" if _reaches_far_out(known, known_weight) else "numbers"].append(name)
     return {kind: names for kind, names in kinds.items() if names}, left_out
 
 
-def _reaches_far_out(values: Array) -> bool:
+def _reaches_far_out(values: Array, weight: Array) -> bool:
     """Return whether some values are so far from the others that they alone would decide the unit of the column."""
-    lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75])
-    spread = upper - lower if upper > lower else values.std() / 2
+    lower, middle, upper = _weighted_quartiles(values, weight)
+    mean = weight @ values / weight.sum()
+    spread = upper - lower if upper > lower else float(np.sqrt(weight @ (values - mean) ** 2 / weight.sum())) / 2
     return bool(np.abs(values - middle).max() > _FAR_OUT * spread)
+
+
+def _weighted_quartiles(values: Array, weight: Array) -> Array:
+    """Return `numpy.quantile` of the values at ¼, ½ and ¾, each value being repeated as often as its weight says. [3]"""
+    order = np.argsort(values, kind="stable")
+    ends = np.cumsum(weight[order])
+    places = np.array([0.25, 0.5, 0.75]) * max(ends[-1] - 1, 0.0)
+    below, above = (
+        values[order][np.minimum(np.searchsorted(ends, place, side="right"), len(values) - 1)]
+        for place in (np.floor(places), np.ceil(places))
+    )
+    quartiles: Array = below + (above - below) * (places - np.floor(places))
+    return quartiles
