@@ -15,7 +15,7 @@ import numpy as np
 import sklearn.datasets
 from numpy.typing import NDArray
 
-from ._runtime import written_beside
+from ._runtime.files import written_beside
 
 __all__ = [
     "NOISE",

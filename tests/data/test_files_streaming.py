@@ -113,7 +113,7 @@ def test_rows_of_a_file_that_changes_are_refused(tmp_path: Path) -> None:
     for rows in (open_table(path).rows(), TableFiles(path).for_tables()):
         for n_rows in (100, 300):
             write_table(path, mixed_frame(n_rows), force=True)
-            with pytest.raises(FileError, match=f"has {n_rows} rows now, but had 200"):
+            with pytest.raises(FileError, match="has changed since it was opened"):
                 list(rows.parts())
         write_table(path, mixed_frame(200), force=True)
 

@@ -1,4 +1,4 @@
-"""The runtime below all rooms: here shared defaults, names imported on demand and files written as a whole; beside it progress and threads.
+"""The runtime below all rooms: here shared defaults and names imported on demand; beside it files, signals, progress and threads.
 
 This file needs the standard library only, so that `import gpssl` and `gpssl --help` are quick.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -73,22 +72,3 @@ def names_for_type_checkers(file: str) -> dict[str, str]:
     blocks = [node for node in ast.parse(Path(file).read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom) and node.level == 1]
     return {alias.name: node.module or "" for node in imports for alias in node.names}
-
-
-@contextmanager
-def written_beside(path: Path) -> Iterator[Path]:
-    """Yield an empty file beside `path`, with the same ending; move it to `path` at the end, remove it when something fails."""
-    temporary = path.with_name(f".{path.name[:40]}-{os.urandom(4).hex()}{''.join(path.suffixes[-2:])[-30:]}")
-    try:
-        open(temporary, "xb").close()
-        yield temporary
-        put_in_place(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def put_in_place(temporary: Path, path: Path) -> None:
-    """Move a file over another one, after its bytes have reached the disk: a loss of power leaves one of the two, whole."""
-    with open(temporary, "rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
+import struct
 import sys
 import tempfile
 import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from .._runtime import is_standard
+from .._runtime.files import NO_ROOM, forget, temporary_folder
 from ._errors import FileError, listed
 from ._rows import COMPRESSED
 
@@ -18,6 +24,18 @@ STANDARD_INPUT = Path("standard input")
 NO_TABLES = ("__macosx/", ".ds_store", "thumbs.db", "desktop.ini", "readme", "license", "licence")
 """Beginnings of names, in lower case, of files that lie beside tables in archives."""
 DOCUMENTS = (".md", ".pdf", ".html", ".htm", ".rtf", ".doc", ".docx", ".png", ".jpg", ".jpeg", ".xml", ".yaml", ".yml")
+DAMAGES = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    EOFError,
+    OverflowError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What is raised for archives that are damaged, encrypted, or packed in a way that Python does not know."""
 CONTENTS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"SQLite format 3": ".sqlite", b"{": ".jsonl"}
 """How files of these kinds begin; what else comes through standard input is text."""
 
@@ -58,35 +76,60 @@ def ending_of_table(name: str) -> str:
 
 def _received() -> Located:
     """Copy standard input into a file, so that it can be read more than once."""
-    folder = Path(tempfile.mkdtemp(prefix="gpssl-"))
-    content = folder / "table"
-    given: Any = getattr(sys.stdin, "buffer", sys.stdin)
-    with open(content, "wb") as file:
-        shutil.copyfileobj(given, file, 2**20)
-    with open(content, "rb") as file:
-        start = file.read(16)
-    ending = next((ending for mark, ending in CONTENTS.items() if start.startswith(mark)), "")
-    if start.startswith(b"PK\x03\x04"):
-        ending = ".xlsx" if "xl/workbook.xml" in zipfile.ZipFile(content).namelist() else ".zip"
-    if ending == ".zip":
-        inside = _unpacked(content, STANDARD_INPUT)
-        shutil.rmtree(folder)
-        return inside
-    return Located(STANDARD_INPUT, content.rename(content.with_suffix(ending)), ending, [], folder)
+    with _new_folder() as folder:
+        content = folder / "table"
+        given: Any = getattr(sys.stdin, "buffer", sys.stdin)
+        with open(content, "wb") as file:
+            shutil.copyfileobj(given, file, 2**20)
+        with open(content, "rb") as file:
+            start = file.read(16)
+        ending = next((ending for mark, ending in CONTENTS.items() if start.startswith(mark)), "")
+        if start.startswith(b"PK\x03\x04"):
+            with _unpacking(STANDARD_INPUT), zipfile.ZipFile(content) as archive:
+                ending = ".xlsx" if "xl/workbook.xml" in archive.namelist() else ".zip"
+        if ending == ".zip":
+            inside = _unpacked(content, STANDARD_INPUT)
+            forget(folder)
+            return inside
+        return Located(STANDARD_INPUT, content.rename(content.with_suffix(ending)), ending, [], folder)
+
+
+@contextmanager
+def _new_folder() -> Iterator[Path]:
+    """Make a temporary folder, which is removed where it cannot be filled; say where there is no room."""
+    folder = temporary_folder()
+    try:
+        yield folder
+    except BaseException as error:
+        forget(folder)
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise FileError(
+                f"There is no room for the table in the folder {tempfile.gettempdir()}, where it is unpacked: make room there, or set "
+                "TMPDIR to another folder."
+            ) from error
+        raise
+
+
+@contextmanager
+def _unpacking(shown: Path) -> Iterator[None]:
+    """Raise what is wrong with an archive in a sentence."""
+    try:
+        yield
+    except FileError:
+        raise
+    except DAMAGES as error:
+        raise FileError(f"{shown} cannot be read as a zip archive: it is damaged, or packed in an unusual way; pack it again.") from error
 
 
 def _unpacked(archive: Path, path: Path | None = None) -> Located:
     """Unpack the only table of an archive into a temporary folder."""
     shown = path or archive
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            member = _only_table(opened, shown)
-            folder = Path(tempfile.mkdtemp(prefix="gpssl-"))
+    with _unpacking(shown), zipfile.ZipFile(archive) as opened:
+        member = _only_table(opened, shown)
+        with _new_folder() as folder:
             content = folder / PurePosixPath(member.filename).name
             with opened.open(member) as packed, open(content, "wb") as file:
                 shutil.copyfileobj(packed, file, 2**20)
-    except (zipfile.BadZipFile, NotImplementedError) as error:
-        raise FileError(f"{shown} cannot be read as a zip archive: it is damaged, or packed in an unusual way; pack it again.") from error
     note = f"It was read from {member.filename!r} in the archive."
     return Located(shown, content, ending_of_table(content.name), [note], folder)
 

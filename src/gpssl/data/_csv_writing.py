@@ -21,7 +21,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from .._runtime import is_standard, written_beside
+from .._runtime import is_standard
+from .._runtime.files import written_beside
 from .._runtime.threads import InOrder, n_blas_threads
 from ._outputs import Style, ending_of
 from ._readings import canonical

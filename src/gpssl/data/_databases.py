@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 
+from .._runtime.files import forget, temporary_folder
 from ._csv_writing import cell_as_text
 from ._errors import FileError, listed
 from ._source import Storage, TableSource, TextColumns, file_identity, store_rows, unique_names
@@ -89,8 +88,8 @@ def _open_duckdb(path: Path, content: Path, table: str | None) -> TableSource:
     with _in_a_sentence(path, duckdb.Error), closing(duckdb.connect(str(content), read_only=True)) as base:
         found = dict(base.execute(DUCKDB_TABLES).fetchall())
         name, notes = _chosen([one for one in found if found[one] == "BASE TABLE"] or list(found), list(found), table, path)
-        folder = tempfile.mkdtemp(prefix="gpssl-")
-        copy = Path(folder) / "table.arrow"
+        folder = temporary_folder()
+        copy = folder / "table.arrow"
         try:
             relation = base.table(f'"{name.replace(chr(34), chr(34) * 2)}"')
             batches = getattr(relation, "to_arrow_reader", relation.fetch_record_batch)(ROWS_AT_A_TIME)
@@ -98,10 +97,10 @@ def _open_duckdb(path: Path, content: Path, table: str | None) -> TableSource:
                 for batch in batches:
                     writer.write_batch(batch)
         except BaseException:
-            rmtree(folder, ignore_errors=True)
+            forget(folder)
             raise
     source = TypedFile(path, copy, is_parquet=False)
-    weakref.finalize(source, rmtree, folder, ignore_errors=True)
+    weakref.finalize(source, forget, folder)
     source.notes[:0] = notes
     return source
 
@@ -123,6 +122,8 @@ def _chosen(tables: list[str], known: list[str], asked: str | None, path: Path) 
 def _in_a_sentence(path: Path, errors: type[Exception]) -> Iterator[None]:
     try:
         yield
-    except errors as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+    except FileError:
+        raise
+    except (errors, pa.ArrowException, ValueError, OverflowError) as error:  # names of columns may be no text
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         raise FileError(f"{path} cannot be read as a database ({reason}): it may be damaged, or in use by another program.") from error

@@ -29,7 +29,7 @@ from ._layout import (
 )
 from ._lines import lines_in_file
 from ._outputs import Style
-from ._source import ColumnStore, Storage, TextColumns, file_identity, unique_names
+from ._source import ColumnStore, Storage, TextColumns, Unchanged, file_identity, unique_names
 
 BLOCK_BYTES = (4 * 2**20, 64 * 2**20)
 """The fewest and the most bytes of a block."""
@@ -50,7 +50,8 @@ class DelimitedFile(TextColumns):
         self.path, self._content = path, content or path
         with as_sentence(path):
             self.identity = file_identity(self._content)
-            dialect, text, bad = self._read(wanted)
+            with Unchanged(self._content, path).while_read():
+                dialect, text, bad = self._read(wanted)
         self._dialect, self._n_read, self._bad = dialect, text.n_rows, [row.number for row in bad]
         other = self._other_table(bad)
         below = _leave_out_below(text, bad, dialect)

@@ -14,7 +14,7 @@ class FileError(ValueError):
 
 @contextmanager
 def as_sentence(path: Path) -> Iterator[None]:
-    """Raise the errors of the system and of Arrow as a `FileError` of one sentence."""
+    """Raise the errors of the system, and what Arrow or Python raise because of the content of a file, as a `FileError` of one sentence."""
     try:
         yield
     except FileNotFoundError as error:
@@ -26,9 +26,10 @@ def as_sentence(path: Path) -> Iterator[None]:
     except Exception as error:
         import pyarrow as pa
 
-        if not isinstance(error, EOFError | OSError | pa.ArrowException | UnicodeError):
+        of_content = isinstance(error, EOFError | OSError | pa.ArrowException | ValueError | OverflowError)
+        if isinstance(error, FileError | MemoryError) or not of_content:  # Arrow has an error of its own for memory
             raise
-        message = str(error)
+        message = str(error) or type(error).__name__
         reason = f"{message.splitlines()[0].rstrip('.')}. It may be damaged or of another kind than its name says."
         if "runcated" in message or "EOF" in message or "ended before" in message:
             reason = "it is cut off; copy or download it again."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import shutil
+import json
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,12 +18,13 @@ from pyarrow import types
 from pyarrow.parquet import ParquetFile
 
 from .._runtime import is_standard
+from .._runtime.files import forget
 from ._archives import Located, located
 from ._delimited import DelimitedFile
 from ._errors import FileError, as_sentence
 from ._outputs import Style
 from ._readings import canonical, storage_of
-from ._source import NOWHERE, Array, SourcePart, Storage, TableSource, Where, file_identity, unique_names
+from ._source import NOWHERE, Array, SourcePart, Storage, TableSource, Unchanged, Where, file_identity, unique_names
 
 TEXT, JSON = (".csv", ".tsv", ".txt", ".tab", ".dat"), (".jsonl", ".ndjson")
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
@@ -47,10 +48,15 @@ def open_source(path: Path, where: Where = NOWHERE) -> TableSource:
         raise FileError(f"There is no file {path}{_files_like(path)}")
     with as_sentence(path):
         found = located(path)
-    source = _reader(found, where)
+    try:
+        source = _reader(found, where)
+    except BaseException:
+        if found.folder is not None:
+            forget(found.folder)
+        raise
     source.notes[:0] = found.notes
     if found.folder is not None:
-        weakref.finalize(source, shutil.rmtree, found.folder, ignore_errors=True)
+        weakref.finalize(source, forget, found.folder)
     return source
 
 
@@ -95,16 +101,18 @@ class TypedFile:
     def __init__(self, path: Path, content: Path | None = None, *, is_parquet: bool) -> None:
         self.path, self._content, self.is_parquet = path, content or path, is_parquet
         with as_sentence(path):
+            self._unchanged = Unchanged(self._content, path)
             schema = self.schema = self._schema()
-        self.names, self.unnamed, self.repeated, self.notes = unique_names(schema.names)
+            self.names, self.unnamed, self.repeated, self.notes = unique_names(schema.names)
+            index, note = _index_of_frame(schema)
         self._places = {name: place for place, name in enumerate(self.names)}
         self._are_unique = self.names == list(schema.names)
         types_of = dict(zip(self.names, schema.types, strict=True))
         self.storage: dict[str, Storage] = {name: storage for name, kind in types_of.items() if (storage := storage_of(kind))}
         unusable = {name: kind for name, kind in types_of.items() if name not in self.storage}
         self.unusable = {name: f"holds {_in_words(kind)}, neither numbers, text nor dates" for name, kind in unusable.items()}
-        index = (schema.pandas_metadata or {}).get("index_columns", [])
-        self.index = [name for name in index if isinstance(name, str) and name in self._places]
+        self.index = [name for name in index if name in self._places]
+        self.notes += note
         self.separator, self.knows_types = ";", True
         self.left_out: str | None = None
         self.style = Style()
@@ -117,6 +125,7 @@ class TypedFile:
     @cached_property
     def n_rows(self) -> int:
         """Rows of the file, when they were first counted."""
+        self._unchanged.check()
         with as_sentence(self.path):
             if self.is_parquet:
                 with ParquetFile(self._content) as file:
@@ -134,7 +143,7 @@ class TypedFile:
         """Iterate over parts of the row groups, or of the record batches of the file, of the types that the file has."""
         fewest, most = PART_ROWS
         size = min(max(PART_CELLS // max(1, len(names)), fewest), most)
-        with as_sentence(self.path):
+        with self._unchanged.while_read(), as_sentence(self.path):
             for batch in self._raw_batches(list(names), size):
                 for start in range(0, batch.num_rows, size):
                     part = batch.slice(start, size)
@@ -157,15 +166,20 @@ class TypedFile:
             return reader.schema
 
     def _raw_batches(self, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
-        """Iterate over rows with these columns, and perhaps more."""
+        """Iterate over rows with these columns, and perhaps more, whose bytes are checked."""
         if self.is_parquet:
             # Threads would decode whole row groups ahead, which may be the whole file.
             with ParquetFile(self._content, pre_buffer=False, buffer_size=2**20) as file:
-                yield from file.iter_batches(size, columns=names if self._are_unique else None, use_threads=False)
+                for batch in file.iter_batches(size, columns=names if self._are_unique else None, use_threads=False):
+                    batch.validate(full=True)  # text that is no UTF-8
+                    yield batch
         else:
             with _open_arrow(self._content, self.path) as reader:
                 count = getattr(reader, "num_record_batches", None)
-                yield from reader if count is None else map(reader.get_batch, range(count))
+                for batch in reader if count is None else map(reader.get_batch, range(count)):
+                    # Arrow takes the places of texts and of levels from the file as they are: wrong ones lie outside its memory.
+                    batch.validate(full=True)
+                    yield batch
 
 
 def _open_arrow(content: Path, path: Path) -> Any:
@@ -175,6 +189,21 @@ def _open_arrow(content: Path, path: Path) -> Any:
         raise FileError(f"{path} is a Feather file of version 1: write it again with a newer pandas or as Parquet.")
     open_it = pa.ipc.open_file if start == b"ARROW1" else pa.ipc.open_stream
     return open_it(pa.memory_map(str(content)))
+
+
+def _index_of_frame(schema: pa.Schema) -> tuple[list[str], list[str]]:
+    """Return the columns that were the index of a data frame, and a note where what pandas has written about them is damaged.
+
+    Nothing else is needed of it: the types of the columns are those of the file.
+    """
+    written = (schema.metadata or {}).get(b"pandas")
+    if written is None:
+        return [], []
+    try:
+        index = json.loads(written.decode())["index_columns"]
+        return [name for name in index if isinstance(name, str)], []
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return [], ["What pandas has written into it about the index of a data frame is damaged, and not used."]
 
 
 def _in_words(kind: Any) -> str:

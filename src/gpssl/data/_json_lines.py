@@ -20,9 +20,11 @@ from ._byte_stream import ByteStream
 from ._errors import FileError, as_sentence
 from ._lines import lines_in_file
 from ._outputs import Style
-from ._source import ColumnStore, Storage, TextColumns, file_identity, unique_names
+from ._source import ColumnStore, Storage, TextColumns, Unchanged, file_identity, unique_names
 
 JSON_BLOCK_BYTES = 8 * 2**20
+MOST_NESTED = 200
+"""Lists and objects of a line that Arrow reads."""
 ROWS = "\0rows"
 """The name of a column that no JSON object has."""
 
@@ -41,7 +43,7 @@ class JsonLinesFile(TextColumns):
     def __init__(self, path: Path, content: Path | None = None) -> None:
         self.path, self._content = path, content or path
         text, keys, nested = ColumnStore(), dict[str, None](), set[str]()
-        with as_sentence(path), ByteStream(self._content, path) as stream:
+        with as_sentence(path), Unchanged(self._content, path).while_read(), ByteStream(self._content, path) as stream:
             self.identity = file_identity(self._content)
             for block in _blocks(stream, path):
                 keys.update(dict.fromkeys(block.columns))
@@ -96,9 +98,12 @@ def _whole_lines(stream: ByteStream, path: Path) -> Iterator[bytes]:
 
 def _read_fast(text: bytes) -> _Block | None:
     """Read lines by Arrow, which wants every key to have one type; return None where that does not hold."""
+    if _is_deep(text):
+        return None
     try:
         at_once = ReadOptions(block_size=len(text) + 1, use_threads=False)
         table = read_json(io.BytesIO(text), at_once, ParseOptions(newlines_in_values=False))
+        table.validate(full=True)  # text that is no UTF-8
     except pa.ArrowException:
         return None
     if len(set(table.column_names)) < len(table.column_names):
@@ -108,6 +113,13 @@ def _read_fast(text: bytes) -> _Block | None:
     objects = [json.loads(line) for line in text.splitlines() if line.strip()] if nested else []
     columns = {name: _cells(objects, name) if name in nested else _texts(table.column(name)) for name in table.column_names}
     return _Block(columns, nested, table.num_rows)
+
+
+def _is_deep(text: bytes) -> bool:
+    """Return whether a line may hold so many lists and objects in each other that Arrow, which calls itself for each, has no stack left."""
+    if text.count(b"{") + text.count(b"[") <= text.count(b"\n") + MOST_NESTED:
+        return False
+    return any(line.count(b"{") + line.count(b"[") > MOST_NESTED for line in text.splitlines())
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:

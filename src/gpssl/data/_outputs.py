@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from .._runtime import is_standard, written_beside
+from .._runtime import is_standard
+from .._runtime.files import written_beside
 from ._errors import FileError
 
 PACKED = ".gz"
@@ -85,6 +86,8 @@ def check_writable(path: str | PathLike[str], *, force: bool) -> None:
         raise FileError(f"{path} is a folder: name a file.")
     if not path.parent.is_dir():
         raise FileError(f"There is no folder {path.parent}: make it first.")
+    if path.is_symlink() and not path.exists():
+        raise FileError(f"{path} is a link to {os.readlink(path)}, which is not there: remove the link, or choose another name.")
     if path.exists() and not force:
         raise FileError(f"{path} exists: pass force=True to replace it, or choose another name.")
     if not os.access(path.parent, os.W_OK | os.X_OK):

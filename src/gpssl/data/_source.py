@@ -7,9 +7,11 @@ import tempfile
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
+from stat import S_ISREG
 from typing import BinaryIO, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +29,8 @@ ROWS_AT_A_TIME = 4096
 
 ALIGNMENT = 64
 """Bytes at whose multiples Arrow wants its parts to begin."""
+
+LEAVE_ALONE = "run again, and leave the file alone while it is read."
 
 Array = NDArray[np.float64]
 Storage = Literal["text", "category", "number", "boolean", "date", "time"]
@@ -109,6 +113,38 @@ class TableSource(Protocol):
         Values of these columns that were kept before are forgotten, also where no new ones come.
         """
         ...
+
+
+class Unchanged:
+    """A file as it was when it was opened: rows of before and after a change do not mix."""
+
+    def __init__(self, content: Path, path: Path) -> None:
+        self._content, self._path = content, path
+        self._state = self._now()
+
+    def _now(self) -> tuple[int, ...] | None:
+        state = self._content.stat()
+        return (state.st_ino, state.st_size, state.st_mtime_ns) if S_ISREG(state.st_mode) else None  # pipes are read once
+
+    @contextmanager
+    def while_read(self) -> Iterator[None]:
+        """Check the file before this block and after it, also where it cannot be read: that may be the reason."""
+        self.check()
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
+        self.check()
+
+    def check(self) -> None:
+        """Raise FileError where the file is another one now, or has changed."""
+        try:
+            state = self._now()
+        except OSError as error:
+            raise FileError(f"{self._path} was there, and is gone or cannot be opened now: {LEAVE_ALONE}") from error
+        if state != self._state:
+            raise FileError(f"{self._path} has changed since it was opened: {LEAVE_ALONE}")
 
 
 def file_identity(path: Path) -> str:

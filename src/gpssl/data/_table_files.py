@@ -237,9 +237,14 @@ def _in_natural_order(file: Path) -> list[tuple[int, str]]:
 
 def _common_dtype(sources: Sequence[TableSource], names: Sequence[str]) -> type[np.floating[Any]]:
     """Return the type of an array of all columns, if it is single or double precision, and double otherwise, as scikit-learn does."""
+    from pyarrow import types
+
     kinds: list[np.dtype[Any]] = []
     for source in sources:
-        if not isinstance(source, TypedFile) or any(source.storage[name] in ("category", "time") for name in names):
+        if not isinstance(source, TypedFile):
             return np.float64
-        kinds += [np.dtype(source.schema.types[source.names.index(name)].to_pandas_dtype()) for name in names]
-    return np.float32 if all(kind.kind in "fiub" for kind in kinds) and np.result_type(*kinds) == np.float32 else np.float64
+        stored = [source.schema.types[source.names.index(name)] for name in names]
+        if not all(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) for kind in stored):
+            return np.float64
+        kinds += [np.dtype(kind.to_pandas_dtype()) for kind in stored]
+    return np.float32 if np.result_type(*kinds) == np.float32 else np.float64

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ._errors import FileError, listed
 from ._layout import HEAD_ROWS, check_names, note_above, note_below, place_of_names, rows_below
-from ._source import NOWHERE, Storage, TextColumns, Where, file_identity, store_rows, unique_names
+from ._source import NOWHERE, Storage, TextColumns, Unchanged, Where, file_identity, store_rows, unique_names
 
 OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
 """How workbooks begin that are protected by a password, or those of an old Excel."""
@@ -38,7 +38,7 @@ class WorkbookFile(TextColumns):
 
     def __init__(self, path: Path, content: Path | None = None, where: Where = NOWHERE) -> None:
         self.path, content = path, content or path
-        self.identity = f"{file_identity(content)} {where.sheet}"
+        self.identity, unchanged = f"{file_identity(content)} {where.sheet}", Unchanged(content, path)
         self._lines = array("q")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # openpyxl tells of styles that it does not know
@@ -51,6 +51,7 @@ class WorkbookFile(TextColumns):
                 raise _damaged(path, error) from error
             finally:
                 book.close()
+            unchanged.check()
             self.notes += _note_on_formulas(content, self._title, [(name, int(key)) for name, key in self._keys.items()], self._empty)
 
     def _read(self, book: Any, where: Where) -> None:

@@ -23,7 +23,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from .._runtime import written_beside
+from .._runtime.files import written_beside
 from ._card import ModelCard
 from ._encoding import ARRAY_KINDS, ModelFileError
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime import is_standard
+from .._runtime.files import put_together
 from .._runtime.progress import Progress
 from ..core._checked_rows import rows_in_memory
 from ..data._frames import ColumnFacts
@@ -261,7 +262,7 @@ class Subject(ABC):
             cards.append(card)
 
         cards: list[ModelCard] = []
-        with replacing(model_file, force=how.force) if model_file is not None else nullcontext() as beside:
+        with put_together(), replacing(model_file, force=how.force) if model_file is not None else nullcontext() as beside:
             columns.write(out, how, lambda: save_beside(beside))
         attach_card(cards[-1], model)
 

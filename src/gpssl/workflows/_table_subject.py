@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._runtime import MOST_TEXTS, RESIDUAL_TOLERANCE, TEXT_TOLERANCE, is_standard
+from .._runtime.files import forget, temporary_folder
 from ..data._errors import FileError, listed
 from ..data._frames import ColumnFacts
 from ..data._labels import Target
@@ -68,14 +67,14 @@ class TableSubject(Subject):
         """Return the Arrow file that a data frame makes, from which it is read as other files are."""
         if not isinstance(table, pd.DataFrame):
             raise TypeError(f"A table is a path, a pandas data frame or AnnData, got {type(table).__name__}.")
-        folder = tempfile.mkdtemp(prefix="gpssl-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        folder = temporary_folder()
+        weakref.finalize(self, forget, folder)
         try:
-            write_table(Path(folder) / "table.arrow", table)
+            write_table(folder / "table.arrow", table)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise FileError(f"The table cannot be read: {'. '.join(map(str, error.args))}. Give each column values of one type.") from error
         self.index = table.index
-        return Path(folder) / "table.arrow"
+        return folder / "table.arrow"
 
     def kernel(self, settings: Settings) -> Kernel:
         """Return a kernel that suits the columns."""
