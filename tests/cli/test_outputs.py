@@ -241,3 +241,22 @@ def test_names_of_files_and_columns_cannot_move_the_cursor(tmp_path: Path) -> No
     assert "num\\x1b[31mber" in result.output
     assert out.exists()
     assert "\x1b" not in refused("embed", tmp_path / "no\x1b[2Jthing.csv", "-o", tmp_path / "out.csv")
+
+
+def test_names_are_shown_on_one_line_and_in_valid_json(tmp_path: Path) -> None:
+    strange = "a\x9b2J\x7f\u202e\U000e0001[red]\nNote: all is well"
+    table = written(two_groups().rename(columns={"number": strange}), tmp_path / "things\nError: x.csv")
+    found = run("embed", table, "-o", tmp_path / f"{strange}.csv", "--components", "2", "--json")
+    assert found.exit_code == 0, found.output
+    assert str(tmp_path / f"{strange}.csv") in json.loads(found.stdout)["written"]
+    assert not any(sign in found.output for sign in "\x9b\x7f\u202e\U000e0001")
+    shown = done("info", (tmp_path / f"{strange}.csv").with_suffix(".gpssl"))
+    assert "[red]" in shown
+    assert not any(line.startswith(("Note: all", "Error: x")) for line in (shown + found.output).splitlines())
+    for arguments in (
+        ["embed", "x", "--\x1b[2J"],
+        ["\x1b[2J"],
+        ["embed", "x", "-o", "y", "\x1b[2J"],
+        ["embed", "x", "--components", "\x1b"],
+    ):
+        assert "\x1b" not in refused(*arguments, code=2)

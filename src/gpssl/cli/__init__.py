@@ -14,7 +14,7 @@ except ImportError:
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from ._console import in_sentences
+from ._console import in_sentences, stopping_in_a_sentence, with_printable_message
 
 __all__ = ["app"]
 
@@ -24,7 +24,7 @@ Learn a representation from all rows, label the rows without a label at an error
 colleague one page that explains it. You need no Python.
 """
 
-EPILOG = """Exit codes: 0 done, 1 it cannot be done (one sentence says why), 2 wrong options, 130 interrupted.
+EPILOG = """Exit codes: 0 done, 1 it cannot be done (one sentence says why), 2 wrong options, 130 interrupted, 143 terminated.
 """
 
 COMMANDS = {
@@ -61,6 +61,21 @@ class Group(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands: Any = dict.fromkeys(COMMANDS)
+
+    def make_context(self, *arguments: Any, **extra: Any) -> Any:
+        """Return the context of a call; what is wrong with its arguments is quoted as a terminal can show it."""
+        with with_printable_message():
+            return super().make_context(*arguments, **extra)
+
+    def invoke(self, context: Any) -> Any:
+        """Run a command, and quote what is wrong with its arguments in the same way."""
+        with with_printable_message():
+            return super().invoke(context)
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run a command. When a signal stops it, no unfinished file is left."""
+        with stopping_in_a_sentence():
+            return super().main(*arguments, **options)
 
     def get_command(self, _context: Any, name: str) -> Any:
         """Return a command; None where there is none of this name."""

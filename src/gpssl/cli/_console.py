@@ -9,8 +9,9 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
+from errno import ENOMEM
 from functools import wraps
 from math import isfinite
 from pathlib import Path
@@ -20,6 +21,8 @@ from unicodedata import category
 import typer
 
 from .._runtime import is_standard
+from .._runtime.files import forget_all
+from .._runtime.signals import Stopped, ignore_stopping, stopping_in_order
 from ..workflows._choices import ChoiceError
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 FAILED, INTERRUPTED = 1, 130
 """Exit codes for what cannot be done, and for what a person stopped. Wrong options are 2, as everywhere."""
+
+AS_BEFORE = "Files that were not finished are not there, or as they were before."
 
 TRACEBACK = "GPSSL_TRACEBACK"
 """Environment variable: with any value, errors come with their traceback."""
@@ -53,11 +58,18 @@ WORDS = ("confidence", "alike", "keep", "ignore", "sheet", "unlabeled")
 """Parameters whose names are also plain words: they are parameters only where they have a value."""
 PARAMETER = re.compile(rf"\b({'|'.join(OPTIONS)})\b(?:=(\[[^]]*\]|'[^']*'|\w+))?")
 
+LESS_MEMORY = (
+    "lower max_inducing or n_components, leave out columns with --ignore, use fewer rows, or give the table as Parquet, "
+    "which is read part by part"
+)
+OF_MEMORY = ("can't start new thread", "cannot allocate memory", "failed to map segment", "bad_alloc", "out of memory")
+"""What libraries say that have no memory, and no error of their own for it."""
+
 IN_LIST = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s]+""")
 """An element of a list in a sentence: a quoted text, or a name."""
 
-UNSEEN, SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp"), ("\n", "\u200c", "\u200d")
-"""Kinds of signs that terminals obey or do not show, and those of them that are printed as they are: they join letters, or end lines."""
+UNSEEN, JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), ("\u200c", "\u200d")
+"""Kinds of signs that terminals obey or do not show, and those of them that are printed as they are: they join letters."""
 
 Command = Callable[..., None]
 
@@ -70,7 +82,7 @@ def in_sentences(command: Command) -> Command:
         try:
             command(*arguments, **options)
         except (KeyboardInterrupt, EOFError) as error:
-            raise typer.Exit(_complain("Interrupted. Files that were not finished are not there.", INTERRUPTED)) from error
+            raise typer.Exit(_complain(f"Interrupted. {AS_BEFORE}", INTERRUPTED)) from error
         except (typer.Exit, BrokenPipeError):
             raise
         except ChoiceError as error:
@@ -82,6 +94,21 @@ def in_sentences(command: Command) -> Command:
             raise typer.Exit(_complain(_sentence(error), FAILED)) from error
 
     return run
+
+
+@contextmanager
+def stopping_in_a_sentence() -> Iterator[None]:
+    """Remove what is not finished when a signal asks the command to stop, say so, and exit with the code of the signal."""
+    with stopping_in_order():
+        try:
+            yield
+        except Stopped as stopped:
+            ignore_stopping()
+            forget_all()
+            word = "Interrupted" if stopped.exit_code == INTERRUPTED else "Terminated"
+            with suppress(OSError):  # a terminal that was closed takes no sentence
+                _complain(f"{word}. {AS_BEFORE}", stopped.exit_code)
+            sys.exit(stopped.exit_code)
 
 
 def with_options(text: str) -> str:
@@ -115,41 +142,67 @@ def _in_shell(element: str) -> str:
 def _sentence(error: Exception) -> str:
     """Return the text of an error that a person can act on; of others, what they are and how to see more."""
     text = with_options(" ".join(str(error).split()))
+    if _is_of_memory(error):
+        return with_options(f"There is not enough memory{f' ({text})' if text else ''}: {LESS_MEMORY}.")
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         return f"There is no file {str(error.filename)!r}."
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
-    if isinstance(error, MemoryError):
-        return f"There is not enough memory: {text or 'use fewer rows or columns'}."
     expected = isinstance(error, ValueError | TypeError | OSError | ImportError) or type(error).__module__.startswith("gpssl")
     if expected and text:
         return text
     return f"{type(error).__name__}: {text}. This is likely a mistake in gpssl; {TRACEBACK}=1 shows where."
 
 
+def _is_of_memory(error: BaseException | None) -> bool:
+    """Return whether an error, or what it came from, tells that the system gave no memory, for data, threads or libraries."""
+    while error is not None:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == ENOMEM):
+            return True
+        if isinstance(error, RuntimeError | ImportError | OSError) and any(words in str(error).lower() for words in OF_MEMORY):
+            return True
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return False
+
+
 def _complain(text: str, code: int) -> int:
-    _print(f"Error: {text}", to_error=True)
+    show_line(f"Error: {text}", to_error=True)
     return code
 
 
-def _print(text: str, *, to_error: bool = False) -> None:
-    """Print a line; what a terminal would obey in the names of a person's files and columns is shown with its code."""
+def show_line(text: str = "", *, to_error: bool = False) -> None:
+    """Print one line; what a terminal would obey in the names of a person's files and columns is shown with its code."""
     typer.echo(printable(text), err=to_error)
 
 
 def printable(text: str) -> str:
-    r"""Return a text with codes in the place of signs that are not to be seen, but for ends of lines.
+    r"""Return a text with codes in the place of signs that are not to be seen, ends of lines among them.
 
     >>> printable("a" + chr(27) + "[31mb" + chr(0x202E))
     'a\\x1b[31mb\\u202e'
     """
-    return "".join(sign.encode("unicode_escape").decode() if category(sign) in UNSEEN and sign not in SHOWN else sign for sign in text)
+    return "".join(sign.encode("unicode_escape").decode() if _is_unseen(sign) else sign for sign in text)
+
+
+def _is_unseen(sign: str) -> bool:
+    return category(sign) in UNSEEN and sign not in JOINERS
+
+
+@contextmanager
+def with_printable_message() -> Iterator[None]:
+    """Raise errors about arguments, which typer prints, with messages that a terminal does not obey."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.split(".")[0] in ("click", "typer") and isinstance(message := getattr(error, "message", None), str):
+            error.message = "\n".join(map(printable, message.split("\n")))  # type: ignore[attr-defined]
+        raise
 
 
 def show_notes(notes: Sequence[str]) -> None:
     """Print what was done that a person should know of."""
     for note in notes:
-        _print(f"Note: {with_options(note)}", to_error=True)
+        show_line(f"Note: {with_options(note)}", to_error=True)
 
 
 def show_result(result: Any, lines: Iterable[str], *, as_json: bool, out: Path | None = None) -> None:
@@ -162,9 +215,8 @@ def show_result(result: Any, lines: Iterable[str], *, as_json: bool, out: Path |
     if as_json:
         show_json(result, to_error=to_error)
         return
-    files = [str(path).replace("\n", "\\n") for path in result.written]
-    for line in (*lines, *(f"wrote {path}" for path in files)):
-        _print(line, to_error=to_error)
+    for line in (*lines, *(f"wrote {path}" for path in result.written)):
+        show_line(line, to_error=to_error)
 
 
 SENTENCES = ("notes", "recommendation", "text")
@@ -174,9 +226,11 @@ SENTENCES = ("notes", "recommendation", "text")
 def show_json(result: Any, *, to_error: bool = False) -> None:
     """Print a result for scripts: one object, in which numbers that JSON has not, such as infinity, are null.
 
-    Fields that are not for reading (`repr=False`), such as a fitted model, are left out.
+    Fields that are not for reading (`repr=False`), such as a fitted model, are left out. Signs that are not to be seen have JSON's codes.
     """
-    _print(json.dumps(_plain(result), indent=2, ensure_ascii=False, allow_nan=False), to_error=to_error)
+    text = json.dumps(_plain(result), indent=2, ensure_ascii=False, allow_nan=False)
+    # Ends of lines are those between the parts: within texts they have codes already.
+    typer.echo("".join(json.dumps(sign)[1:-1] if sign != "\n" and _is_unseen(sign) else sign for sign in text), err=to_error)
 
 
 def _plain(value: Any) -> Any:
@@ -204,10 +258,11 @@ def _sentences(value: Any) -> Any:
 
 def show_facts(title: str, facts: Mapping[str, str]) -> None:
     """Print names and values, one below the other."""
-    typer.echo(title)
-    width = max(map(len, facts), default=0)
-    for name, value in facts.items():
-        typer.echo(f"  {name:<{width}}  {value}")
+    show_line(title)
+    shown = {printable(name): value for name, value in facts.items()}
+    width = max(map(len, shown), default=0)
+    for name, value in shown.items():
+        show_line(f"  {name:<{width}}  {value}")
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -215,10 +270,10 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     from rich.console import Console
     from rich.table import Table
 
-    typer.echo(title)  # as long as it is: within the table it would be wrapped to its width
+    show_line(title)  # as long as it is: within the table it would be wrapped to its width
     table = Table(box=None, pad_edge=False)
     for place, name in enumerate(columns):
-        table.add_column(name, justify="left" if place == 0 else "right", overflow="fold")
+        table.add_column(printable(name), justify="left" if place == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(printable, row))
     # A pipe has no width: lines there are as long as they are.
@@ -238,7 +293,13 @@ def progress_bars() -> Iterator[None]:
 
     from .._runtime.progress import shown_by
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         waiting = bars.add_task("working", total=None)
         tasks: dict[int, Any] = {}
@@ -246,7 +307,7 @@ def progress_bars() -> Iterator[None]:
         def show(progress: Progress) -> None:
             if id(progress) not in tasks:
                 bars.update(waiting, visible=False)
-                tasks[id(progress)] = (bars.add_task(progress.task, total=progress.total), progress)
+                tasks[id(progress)] = (bars.add_task(printable(progress.task), total=progress.total), progress)
             bars.update(tasks[id(progress)][0], completed=progress.done, visible=not progress.finished)
 
         with shown_by(show):

@@ -9,7 +9,7 @@ import typer
 from .._runtime import N_DRAWS
 from ..workflows._choices import MAX_INDUCING, MAX_ROWS, N_SPLITS, POOL, Alike
 from . import _options
-from ._console import progress_bars, show_json, show_notes, show_table, with_options
+from ._console import progress_bars, show_json, show_line, show_notes, show_table, with_options
 
 if TYPE_CHECKING:
     from ..comparison import Comparison, Difference
@@ -78,14 +78,15 @@ def show_compared(result: Comparison, as_json: bool) -> None:
     title = f"{result.target}: {result.n_rows:,} rows, {result.n_labeled:,} labels, {result.n_splits} splits (± standard error)"
     decided = [_decided(result, method) for method in result.scores]
     show_table(title, ["method", result.deciding, f"{POOL} minus it, 95 %", f"{POOL} against it"], decided)
-    typer.echo()
+    show_line()
     rows = [[method, *(row[name].text() for name in names)] for method, row in result.scores.items()]
     show_table("Other scores, which do not decide", ["method", *names], rows)
     for method, reason in result.left_out.items():
-        typer.echo(f"Left out: {method}. {reason}")
+        show_line(f"Left out: {method}. {reason}")
     for method, counts in result.settings.items():
-        typer.echo(f"{method} chose {'; '.join(f'{setting} ({count} times)' for setting, count in list(counts.items())[:MOST_SETTINGS])}.")
-    typer.echo(f"\n{with_options(result.recommendation)}")
+        show_line(f"{method} chose {'; '.join(f'{setting} ({count} times)' for setting, count in list(counts.items())[:MOST_SETTINGS])}.")
+    show_line()
+    show_line(with_options(result.recommendation))
 
 
 def _decided(result: Comparison, method: str) -> list[str]:

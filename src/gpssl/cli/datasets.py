@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import _options
-from ._console import show_json, show_table
+from ._console import show_json, show_line, show_table
 
 FACTS = ("name", "rows", "columns", "predicts")
 
@@ -36,15 +36,15 @@ def datasets(
             show_json([dict(zip(FACTS, (table.name, *table.X.shape, table.predicts), strict=True)) for table in tables])
             return
         show_table("Example tables", FACTS, [[table.name, *(f"{size:,}" for size in table.X.shape), table.predicts] for table in tables])
-        typer.echo(
-            "\nAnd sms_spam: 5,574 text messages, 2 classes, downloaded once.\nTry one: gpssl datasets sms_spam --labels 50 -o messages.csv"
-        )
+        show_line()
+        show_line("And sms_spam: 5,574 text messages, 2 classes, downloaded once.")
+        show_line("Try one: gpssl datasets sms_spam --labels 50 -o messages.csv")
         return
     written = write_example(name, out or Path(f"{name}.csv"), n_labels=labels, seed=seed, force=force)
     if as_json:
         show_json(written)
     else:
-        typer.echo(
+        show_line(
             f"wrote {written.path}: {written.n_rows:,} rows, {written.n_columns} column{'' if written.n_columns == 1 else 's'}; "
             f"target {written.target!r}, {written.n_labels:,} labels"
         )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from . import _options
-from ._console import show_facts, show_json, show_table
+from ._console import show_facts, show_json, show_line, show_table
 
 if TYPE_CHECKING:
     from ..data import ColumnFacts
@@ -31,11 +29,11 @@ def info(model: _options.Model, as_json: _options.Json = False) -> None:
     facts["versions"] = ", ".join(f"{name} {version}" for name, version in card.versions.items())
     show_facts(str(model), facts)
     if card.columns:
-        typer.echo()
+        show_line()
         shown = [[c.name, c.kind, _range(c), f"{c.n_missing:,}"] for c in card.columns[:MOST_COLUMNS]]
         show_table("Columns", ["name", "kind", "range", "missing"], shown)
         if len(card.columns) > MOST_COLUMNS:
-            typer.echo(f"… and {len(card.columns) - MOST_COLUMNS:,} more (--json has all).")
+            show_line(f"… and {len(card.columns) - MOST_COLUMNS:,} more (--json has all).")
 
 
 def _range(column: ColumnFacts) -> str:
