@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow docs reproduce bench lint format clean
+.PHONY: demo test test-slow test-attacks attack docs reproduce bench lint format clean
 
 demo: .venv/demo-installed
 	rm -rf results/demo && mkdir -p results/demo
@@ -29,12 +29,26 @@ export CIRCLES
 THREADS := tests/_runtime/test_threads.py tests/core/test_moments.py
 PARALLEL := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses logical --maxprocesses 4 --dist worksteal
 test: lint
-	$(PARALLEL) $(THREADS:%=--ignore=%)
+	$(PARALLEL) $(THREADS:%=--ignore=%) --ignore=tests/attacks
 	$(BIN)/python -m pytest -q $(THREADS)
 
 # Proofs that take long: `make test` leaves them out, .ci/run runs both.
 test-slow: .venv/dev-installed
 	$(PARALLEL) -m slow
+
+# Damaged files, faults and adversarial tables, the same ones on every run: at most three minutes.
+test-attacks: .venv/dev-installed
+	$(PARALLEL) tests/attacks
+
+# The same attacks for an hour, ten times as many inputs in each round and a new seed for each. A failure ends it and names the seed.
+ATTACK_SECONDS ?= 3600
+attack: .venv/dev-installed
+	@end=$$(( $$(date +%s) + $(ATTACK_SECONDS) )); round=0; \
+	while [ $$(date +%s) -lt $$end ]; do \
+	  seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); round=$$(( round + 1 )); \
+	  echo "Round $$round. To repeat it: GPSSL_ATTACK_SEED=$$seed GPSSL_ATTACK_FACTOR=10 make test-attacks"; \
+	  GPSSL_ATTACK_SEED=$$seed GPSSL_ATTACK_FACTOR=10 $(MAKE) --no-print-directory test-attacks || exit 1; \
+	done
 
 lint: .venv/dev-installed
 	$(BIN)/ruff check .

@@ -142,7 +142,8 @@ def test_core_needs_only_its_dependencies() -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_the_product_imports_nothing_that_is_not_installed_with_it(path: Path) -> None:
     """Experiments, benchmarks and tests are folders of the repository and not of the wheel."""
-    outside = {"experiments", "benchmarks", "tests", *(helper.stem for helper in (ROOT / "tests").glob("*.py"))}
+    helpers = (path.stem for folder in ("tests", "tests/attacks") for path in (ROOT / folder).glob("*.py"))
+    outside = {"experiments", "benchmarks", "tests", "attacks", *helpers}
     named = {name for name in imported_names(path) if name.split(".")[0] in outside}
     assert named == set(), f"{path.name} imports {', '.join(named)}"
 
