@@ -1,7 +1,8 @@
 """Files that are whole or not there: written beside their place, moved there at the end, and removed however the program ends.
 
 Their names tell the machine and the process that made them. What a process leaves behind that was killed, or lost its power, is removed by
-the next one that writes into the same folder. This file needs the standard library only.
+the next one that writes into the same folder. A link stays one: the file that it leads to is replaced. This file needs the standard library
+only.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
@@ -21,8 +23,8 @@ from pathlib import Path
 
 from .signals import held_back
 
-TEMPORARY = re.compile(r"(?:\..*-)?gpssl-([0-9a-f]{8})-([0-9]{1,10})-[0-9a-f]{16}(?:\..*)?", re.DOTALL)
-"""Names of files and folders that a process makes for itself: which machine, and which process."""
+TEMPORARY = re.compile(r"(?:\..*-)?gpssl-([0-9a-f]{8})-([0-9]{1,10})-([0-9]{1,20})-[0-9a-f]{16}(?:\..*)?", re.DOTALL)
+"""Names of files and folders that a process makes for itself: which machine, which process, and when that began."""
 MOST_NAME_BYTES, MOST_ENDING_BYTES = 60, 40
 """How much of a name, and of its ending, the file beside it takes over: with all else it stays below the 255 bytes that systems allow."""
 NO_ROOM = {
@@ -31,10 +33,15 @@ NO_ROOM = {
     errno.EFBIG: "it becomes larger than files may be there; name a file on another disk",
 }
 """What writing ends in where the system does not say which file it is about."""
+SPECIAL = "it is a device or a pipe, and no file"
+LOCK_SECONDS = 2.0
+"""The longest wait for another process that puts files into the same folder, which takes it a moment."""
 
 _unfinished: dict[Path, int] = {}
 """Files and folders to be removed, and the process that made each: one that is forked off leaves them alone."""
-_together: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("together", default=None)
+_Waiting = tuple[Path, Path, Path]
+"""A file that is whole, where it is to be, and what the person calls that place."""
+_together: ContextVar[list[_Waiting] | None] = ContextVar("together", default=None)
 
 
 @contextmanager
@@ -43,21 +50,24 @@ def written_beside(path: Path) -> Iterator[Path]:
 
     Errors of the system name `path`, the name that the person knows.
     """
-    remove_left_behind(path.parent)
+    place = Path(os.path.realpath(path))
+    remove_left_behind(place.parent)
     ending = "".join(path.suffixes[-2:])
-    temporary = path.with_name(f".{_shortened(path.name, MOST_NAME_BYTES)}-{_mark()}{_shortened(ending, MOST_ENDING_BYTES, at_end=True)}")
-    waiting = None if path in _unfinished else _together.get()  # what becomes another temporary file is needed at once
+    temporary = place.with_name(f".{_shortened(path.name, MOST_NAME_BYTES)}-{_mark()}{_shortened(ending, MOST_ENDING_BYTES, at_end=True)}")
+    waiting = None if place in _unfinished else _together.get()  # what becomes another temporary file is needed at once
     is_waiting = False
     try:
         _unfinished[temporary] = os.getpid()
+        if is_special(place):
+            raise FileExistsError(errno.EEXIST, SPECIAL, os.fspath(path))
         with _named(path, temporary):
             open(temporary, "xb").close()
             yield temporary
             _reach_disk(temporary)
             if waiting is None:
-                os.replace(temporary, path)
+                os.replace(temporary, place)
             else:
-                waiting.append((temporary, path))
+                waiting.append((temporary, place, path))
                 is_waiting = True
     finally:
         if not is_waiting:
@@ -66,21 +76,66 @@ def written_beside(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def put_together() -> Iterator[None]:
-    """Put all files that are written within this block into their places at its end, one right after the other; when it fails, none."""
-    waiting: list[tuple[Path, Path]] = []
+    """Put all files that are written within this block into their places at its end, one right after the other; when it fails, none.
+
+    New ones never lie beside old ones, also where the process is killed in between, or where two processes write the same files.
+    """
+    waiting: list[_Waiting] = []
     token = _together.set(waiting)
     try:
         try:
             yield
         finally:
             _together.reset(token)
-        with held_back():
-            for temporary, path in waiting:
-                with _named(path, temporary):
-                    os.replace(temporary, path)
+        if waiting:
+            with held_back(), _alone_in(waiting[0][1].parent):
+                _put(waiting)
     finally:
-        for temporary, _ in waiting:
+        for temporary, *_ in waiting:
             forget(temporary)
+
+
+def _put(waiting: Sequence[_Waiting]) -> None:
+    for temporary, place, path in waiting[1:]:
+        with _named(path, temporary):
+            place.unlink(missing_ok=True)
+    for temporary, place, path in waiting:
+        with _named(path, temporary):
+            os.replace(temporary, place)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Let other processes wait that put several files into this folder, where the system can do that."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        end = time.monotonic() + LOCK_SECONDS
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.001)
+            except OSError:  # this kind of disk has no locks
+                break
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_special(path: Path) -> bool:
+    """Return whether a path leads to a device, a pipe or the like, which a file cannot take the place of."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _reach_disk(temporary: Path) -> None:
@@ -104,7 +159,7 @@ def _named(path: Path, temporary: Path) -> Iterator[None]:
 
 def temporary_folder() -> Path:
     """Return a new folder for files that only this process reads; `forget` removes it, and so does the end of the program."""
-    where = Path(tempfile.gettempdir())
+    where = _temporary_place()
     remove_left_behind(where)
     folder = where / _mark()
     _unfinished[folder] = os.getpid()
@@ -112,64 +167,94 @@ def temporary_folder() -> Path:
     return folder
 
 
+def _temporary_place() -> Path:
+    """Return the folder for temporary files. Python finds it by writing a file there, which is left where the process is killed."""
+    named = [tempfile.tempdir, *(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")), "/tmp"]
+    usable = (Path(os.path.abspath(name)) for name in named if name and os.path.isdir(name) and os.access(name, os.W_OK | os.X_OK))
+    return next(usable, None) or Path(tempfile.gettempdir())
+
+
 def forget(path: Path) -> None:
-    """Remove a file or a folder of this module, if it is there."""
+    """Remove a file or a folder of this module, if it is there and no other process has made it that is still at work."""
+    if _unfinished.get(path, os.getpid()) != os.getpid():
+        return
+    _remove(path)
+    _unfinished.pop(path, None)
+
+
+def forget_all() -> None:
+    """Remove what this process has not finished, when it ends."""
+    for path in list(_unfinished):
+        forget(path)
+
+
+def _remove(path: Path) -> None:
     with suppress(OSError):  # where a folder has become read-only, the reason is told already
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-    _unfinished.pop(path, None)
 
 
-def forget_all() -> None:
-    """Remove what this process has not finished, when it is stopped."""
-    for path, process in list(_unfinished.items()):
-        if process == os.getpid():
-            forget(path)
+def remove_left_behind(folder: Path | None = None) -> None:
+    """Remove files and folders of processes of this machine that are no more: they were killed, or lost their power.
 
-
-def remove_left_behind(folder: Path) -> None:
-    """Remove files and folders of processes of this machine that are no more: they were killed, or lost their power."""
+    Without a folder, it is the one for temporary files.
+    """
     if os.name != "posix":  # elsewhere, to ask for a process may end it
         return
-    with suppress(OSError), os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(_temporary_place() if folder is None else folder) as entries:
         for entry in entries:
             found = TEMPORARY.fullmatch(entry.name) if "gpssl-" in entry.name else None
-            if found and found[1] == _machine() and _is_own(entry) and not _is_running(int(found[2])):
-                forget(Path(entry.path))
+            if found and found[1] == _machine() and _is_own(entry) and not _is_running(int(found[2]), int(found[3])):
+                _remove(Path(entry.path))
 
 
 def _is_own(entry: os.DirEntry[str]) -> bool:
-    """Return whether this person made a file or a folder; links are not followed."""
-    state = entry.stat(follow_symlinks=False)
+    """Return whether this person made a file or a folder that is there; links are not followed."""
+    try:
+        state = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
     return state.st_uid == os.getuid() and (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode))
 
 
-def _is_running(process: int) -> bool:
+def _is_running(process: int, began: int) -> bool:
+    """Return whether a process is running, and is not another one that was given the same number later."""
+    now = _beginning_of(process)
+    return now is not None and (now == began or 0 in (now, began))
+
+
+def _beginning_of(process: int) -> int | None:
+    """Return when a process began, in the system's counts since its start; 0 where it does not tell, None for one that has ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+        return None if fields[0] in (b"Z", b"X") else int(fields[19])  # one that has ended may wait for its parent to see it
+    except (OSError, LookupError, ValueError):
+        pass
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
-        return False
+        return None
     except OSError:  # it belongs to somebody else
-        return True
-    return True
+        return 0
+    return 0
 
 
 def _mark() -> str:
-    """Return what tells files of this process from all others: the time is not in it, as clocks may be set back."""
-    return f"gpssl-{_machine()}-{os.getpid()}-{os.urandom(8).hex()}"
+    """Return what tells files of this process from all others: the time of day is not in it, as clocks may be set back."""
+    return f"gpssl-{_machine()}-{os.getpid()}-{_beginning_of(os.getpid()) or 0}-{os.urandom(8).hex()}"
 
 
 @cache
 def _machine() -> str:
     """Return a code of this machine, and of the container on it: folders may be shared, and numbers of processes are not."""
-    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-    try:
-        container = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        container = ""
-    return f"{zlib.crc32(f'{name} {container}'.encode()):08x}"
+    known = [os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")]
+    with suppress(OSError):  # many machines are called localhost
+        known.append(Path("/etc/machine-id").read_text(encoding="utf-8", errors="replace"))
+    with suppress(OSError):
+        known.append(os.readlink("/proc/self/ns/pid"))
+    return f"{zlib.crc32(' '.join(known).encode('utf-8', 'surrogateescape')):08x}"
 
 
 def _shortened(text: str, most: int, *, at_end: bool = False) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -14,9 +15,9 @@ except ImportError:
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from ._console import in_sentences, stopping_in_a_sentence, with_printable_message
+from ._console import in_sentences, run_as_process, with_printable_message
 
-__all__ = ["app"]
+__all__ = ["app", "main"]
 
 HELP = """Self-supervised learning with Gaussian processes, on a table of your own.
 
@@ -72,11 +73,6 @@ class Group(TyperGroup):
         with with_printable_message():
             return super().invoke(context)
 
-    def main(self, *arguments: Any, **options: Any) -> Any:
-        """Run a command. When a signal stops it, no unfinished file is left."""
-        with stopping_in_a_sentence():
-            return super().main(*arguments, **options)
-
     def get_command(self, _context: Any, name: str) -> Any:
         """Return a command; None where there is none of this name."""
         if name not in COMMANDS:
@@ -105,3 +101,8 @@ def options(
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")] = False,
 ) -> None:
     """Take the options of all commands."""
+
+
+def main() -> None:
+    """Run the command as a process of its own, which a signal stops without leaving an unfinished file."""
+    run_as_process(partial(app, prog_name="gpssl"))

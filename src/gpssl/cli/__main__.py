@@ -1,5 +1,5 @@
 """`python -m gpssl.cli`, where the command is not on the path."""
 
-from . import app
+from . import main
 
-app(prog_name="gpssl")
+main()

@@ -15,14 +15,14 @@ from errno import ENOMEM
 from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from unicodedata import category
 
 import typer
 
 from .._runtime import is_standard
-from .._runtime.files import forget_all
-from .._runtime.signals import Stopped, ignore_stopping, stopping_in_order
+from .._runtime.files import forget_all, remove_left_behind
+from .._runtime.signals import end_when_stopped, ignore_stopping
 from ..workflows._choices import ChoiceError
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ UNSEEN, JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), ("\u200c", "\u200d")
 """Kinds of signs that terminals obey or do not show, and those of them that are printed as they are: they join letters."""
 
 Command = Callable[..., None]
+_bars: list[Any] = []
+"""The bars that are on the terminal, which hide its cursor."""
 
 
 def in_sentences(command: Command) -> Command:
@@ -81,7 +83,7 @@ def in_sentences(command: Command) -> Command:
     def run(*arguments: Any, **options: Any) -> None:
         try:
             command(*arguments, **options)
-        except (KeyboardInterrupt, EOFError) as error:
+        except KeyboardInterrupt as error:
             raise typer.Exit(_complain(f"Interrupted. {AS_BEFORE}", INTERRUPTED)) from error
         except (typer.Exit, BrokenPipeError):
             raise
@@ -96,19 +98,31 @@ def in_sentences(command: Command) -> Command:
     return run
 
 
-@contextmanager
-def stopping_in_a_sentence() -> Iterator[None]:
-    """Remove what is not finished when a signal asks the command to stop, say so, and exit with the code of the signal."""
-    with stopping_in_order():
-        try:
-            yield
-        except Stopped as stopped:
-            ignore_stopping()
-            forget_all()
-            word = "Interrupted" if stopped.exit_code == INTERRUPTED else "Terminated"
-            with suppress(OSError):  # a terminal that was closed takes no sentence
-                _complain(f"{word}. {AS_BEFORE}", stopped.exit_code)
-            sys.exit(stopped.exit_code)
+def run_as_process(command: Callable[[], object]) -> None:
+    """Run a command as all that this process does: neither its end, nor a signal that stops it, leaves an unfinished file.
+
+    What killed processes have left in the folder for temporary files is removed.
+    """
+    end_when_stopped(_end_stopped)
+    remove_left_behind()
+    try:
+        command()
+    finally:
+        ignore_stopping()
+        forget_all()
+
+
+def _end_stopped(number: int) -> NoReturn:
+    """End the process at once, wherever it is, with the exit code that shells tell of this signal."""
+    ignore_stopping()
+    forget_all()
+    code = 128 + number
+    with suppress(Exception):  # a terminal that was closed takes no sentence
+        if _bars:
+            _bars[-1].stop()
+        word = "Interrupted" if code == INTERRUPTED else "Terminated"
+        os.write(2, f"Error: {word}. {AS_BEFORE}\n".encode())  # Python's own stream may be in use right now
+    os._exit(code)
 
 
 def with_options(text: str) -> str:
@@ -310,5 +324,9 @@ def progress_bars() -> Iterator[None]:
                 tasks[id(progress)] = (bars.add_task(printable(progress.task), total=progress.total), progress)
             bars.update(tasks[id(progress)][0], completed=progress.done, visible=not progress.finished)
 
-        with shown_by(show):
-            yield
+        _bars.append(bars)
+        try:
+            with shown_by(show):
+                yield
+        finally:
+            _bars.remove(bars)

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from .._runtime import is_standard
-from .._runtime.files import written_beside
+from .._runtime.files import SPECIAL, is_special, written_beside
 from ._errors import FileError
 
 PACKED = ".gz"
@@ -84,11 +84,14 @@ def check_writable(path: str | PathLike[str], *, force: bool) -> None:
     path = Path(path)
     if path.is_dir():
         raise FileError(f"{path} is a folder: name a file.")
+    if is_special(path):
+        raise FileError(f"{path} cannot be replaced: {SPECIAL}; name a file.")
     if not path.parent.is_dir():
         raise FileError(f"There is no folder {path.parent}: make it first.")
     if path.is_symlink() and not path.exists():
         raise FileError(f"{path} is a link to {os.readlink(path)}, which is not there: remove the link, or choose another name.")
     if path.exists() and not force:
         raise FileError(f"{path} exists: pass force=True to replace it, or choose another name.")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FileError(f"Nothing may be written in the folder {path.parent}: choose another, or change its permissions.")
+    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FileError(f"Nothing may be written in the folder {folder}: choose another, or change its permissions.")
