@@ -38,6 +38,8 @@ OTHER = {
 PART_CELLS = 2**21
 PART_ROWS = (1024, 65_536)
 """The fewest and the most rows of a part of a Parquet or Arrow file."""
+LARGE_BATCH_BYTES = 256 * 2**20
+"""From this size on, batches of an Arrow file are looked at in the file, and not read into memory."""
 
 
 def open_source(path: Path, where: Where = NOWHERE) -> TableSource:
@@ -174,7 +176,7 @@ class TypedFile:
                     batch.validate(full=True)  # text that is no UTF-8
                     yield batch
         else:
-            with _open_arrow(self._content, self.path) as reader:
+            with _open_arrow(self._content, self.path, names if self._are_unique else None) as reader:
                 count = getattr(reader, "num_record_batches", None)
                 for batch in reader if count is None else map(reader.get_batch, range(count)):
                     # Arrow takes the places of texts and of levels from the file as they are: wrong ones lie outside its memory.
@@ -182,13 +184,21 @@ class TypedFile:
                     yield batch
 
 
-def _open_arrow(content: Path, path: Path) -> Any:
+def _open_arrow(content: Path, path: Path, names: Sequence[str] | None = None) -> Any:
+    """Open an Arrow file for its batches, with these columns or all.
+
+    The file is mapped into memory only where its batches are too large to be read: when somebody cuts a mapped file, the process ends.
+    """
     with open(content, "rb") as file:
         start = file.read(6)
     if start.startswith(b"FEA1"):
         raise FileError(f"{path} is a Feather file of version 1: write it again with a newer pandas or as Parquet.")
     open_it = pa.ipc.open_file if start == b"ARROW1" else pa.ipc.open_stream
-    return open_it(pa.memory_map(str(content)))
+    with open_it(pa.OSFile(str(content))) as reader:
+        n_batches = max(1, getattr(reader, "num_record_batches", 1))
+        wanted = None if names is None else [place for place, name in enumerate(reader.schema.names) if name in {*names}]
+    open_bytes = pa.OSFile if content.stat().st_size / n_batches <= LARGE_BATCH_BYTES else pa.memory_map
+    return open_it(open_bytes(str(content)), options=pa.ipc.IpcReadOptions(included_fields=wanted))
 
 
 def _index_of_frame(schema: pa.Schema) -> tuple[list[str], list[str]]:
