@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow test-attacks attack docs reproduce bench lint format clean
+.PHONY: demo test test-slow test-attacks attack coverage mutants docs reproduce bench lint format clean
 
 demo: .venv/demo-installed
 	rm -rf results/demo && mkdir -p results/demo
@@ -49,6 +49,23 @@ attack: .venv/dev-installed
 	  echo "Round $$round. To repeat it: GPSSL_ATTACK_SEED=$$seed GPSSL_ATTACK_FACTOR=10 make test-attacks"; \
 	  GPSSL_ATTACK_SEED=$$seed GPSSL_ATTACK_FACTOR=10 $(MAKE) --no-print-directory test-attacks || exit 1; \
 	done
+
+# Lines and branches that tests run: of the core, which must be 95 %, and of the other rooms that decide what a person is told.
+COVERED := tests/core tests/inference tests/kernels tests/test_estimator.py tests/evaluation tests/downstream tests/data
+REPORTED := src/gpssl/inference/*,src/gpssl/evaluation/*,src/gpssl/downstream/*,src/gpssl/data/*
+coverage: .venv/dev-installed
+	rm -rf results/coverage && mkdir -p results/coverage
+	OPENBLAS_NUM_THREADS=1 $(BIN)/coverage run -m pytest -q --numprocesses logical --maxprocesses 4 --dist worksteal $(COVERED)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --include '$(REPORTED)'
+	$(BIN)/coverage report --include 'src/gpssl/core/*' --fail-under 95
+
+# Mistakes put into the code, and whether the tests of its folder notice. AREA: core, inference, risk, pool or readers.
+AREA ?= core
+SAMPLE ?= 100
+SEED ?= 0
+mutants: .venv/dev-installed
+	OPENBLAS_NUM_THREADS=1 nice -n 19 $(BIN)/python tests/mutation/run.py $(AREA) --sample $(SAMPLE) --seed $(SEED)
 
 lint: .venv/dev-installed
 	$(BIN)/ruff check .
