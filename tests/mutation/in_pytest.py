@@ -1,16 +1,20 @@
 """A plugin of pytest that collects the tests once and runs every mutant in a fork, with only the tests that reach it.
 
 The fork gets the mistake in two ways: the code of the function is exchanged in place, and the file in the copy of `src` that this process
-imports from has it too, for modules that are imported later and for processes that a test starts. What an import runs needs a new process.
+imports from has it too, for modules that are imported later and for processes that a test starts. Constants of a module are defined anew in
+place; what else an import runs, such as the body of a class, needs a new process.
 A test reaches a line when it, or a fixture that it uses, runs the line. Processor time is limited, not time: the machine may be busy.
 """
 
 from __future__ import annotations
+import __future__
 
+import ast
 import contextlib
 import gc
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -18,15 +22,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import coverage
 import pytest
-from mutations import Mutant
+from mutations import Mutant, constants_of
 
 SLACK = 5.0
 """Seconds of processor time beyond three times what the tests take, for what is imported."""
+
+ANNOTATIONS = __future__.annotations.compiler_flag
+"""Annotations are not evaluated."""
 
 NOT_EXCHANGED = 3
 """Exit code of a fork in which the mutant could not be brought in."""
@@ -51,7 +58,7 @@ class MutantRunner:
         measured = json.loads(self.reach_file.read_text())
         seconds: dict[str, float] = measured["seconds"]
         for mutant in self.mutants:
-            names = tests_that_reach(mutant, measured["reach"], seconds)
+            names = tests_that_reach(mutant, measured["reach"], seconds, self.source)
             limit = 3 * sum(seconds[name] for name in names) + SLACK
             self.report(mutant, self._outcome(session, mutant, [items[name] for name in names], limit))
         return True
@@ -64,9 +71,8 @@ class MutantRunner:
         after = mutant.applied_to(before)
         path.write_text(after)
         try:
-            function = mutant.function
-            if function is not None:
-                outcome = in_a_fork(lambda: exchange(path, after, function) and _pass(session, items), limit)
+            if mutant.function or mutant.names:
+                outcome = in_a_fork(lambda: bring_in(mutant, path, after) and _pass(session, items), limit)
                 if outcome != "not exchanged":
                     return outcome
             return in_a_fork(lambda: _in_a_new_process(items), limit + SLACK)
@@ -123,29 +129,66 @@ def _users_of_fixtures(items: list[pytest.Item]) -> dict[str, list[str]]:
     return users
 
 
-def tests_that_reach(mutant: Mutant, reach: dict[str, dict[str, list[str]]], seconds: dict[str, float]) -> list[str]:
-    """Return the tests that run the statement, the quick ones first. What an import runs may matter to all, those of its file first."""
-    lines = reach.get(mutant.path, {})
-    of_file = {name for names in lines.values() for name in names}
-    if mutant.function is None:
-        return sorted(seconds, key=lambda name: (name not in of_file, seconds[name]))
-    found = {name for line in range(mutant.lines[0], mutant.lines[1] + 1) for name in lines.get(str(line), ())}
+def tests_that_reach(mutant: Mutant, reach: dict[str, dict[str, list[str]]], seconds: dict[str, float], source: Path) -> list[str]:
+    """Return the tests that run the statement or, for a constant, name it or run a line that does; for other imports all. Quick first."""
+    if mutant.function is not None:
+        lines = reach.get(mutant.path, {})
+        found = {name for line in range(mutant.lines[0], mutant.lines[1] + 1) for name in lines.get(str(line), ())}
+    elif mutant.names:
+        named = re.compile(rf"\b({'|'.join(mutant.names)})\b")
+        files = {path: (source / path).read_text().splitlines() for path in reach}
+        using = [(path, str(i)) for path, text in files.items() for i, line in enumerate(text, start=1) if named.search(line)]
+        found = {name for path, line in using for name in reach[path].get(line, ())}
+        tests = {name.split("::")[0] for name in seconds}
+        naming = {file for file in tests if named.search(Path(file).read_text())}
+        found |= {name for name in seconds if name.split("::")[0] in naming}
+    else:
+        found = set(seconds)
     return sorted(found & set(seconds), key=lambda name: seconds[name])
 
 
-def exchange(path: Path, source: str, function: tuple[str, int]) -> bool:
+def bring_in(mutant: Mutant, path: Path, source: str) -> bool:
+    """Make the mistake in this process. Return False where the changed code cannot even be imported."""
+    module = next((each for each in sys.modules.values() if getattr(each, "__file__", "") == str(path)), None)
+    if module is None:
+        return True  # a later import reads the changed file
+    if mutant.function is not None:
+        exchange(path, source, mutant.function)
+        return True
+    try:
+        rebind(module, source, set(mutant.names))
+    except Exception:
+        return False
+    return True
+
+
+def rebind(module: ModuleType, source: str, changed: set[str]) -> None:
+    """Define constants anew, and those of the module that follow from them, here and in modules that have imported them by name."""
+    for statement in ast.parse(source).body:
+        defined = constants_of(statement)
+        used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        if defined and used & changed:
+            before = {name: vars(module)[name] for name in defined}
+            exec(compile(ast.Module([statement], []), str(module.__file__), "exec", ANNOTATIONS), vars(module))
+            for other in [each for each in sys.modules.values() if each.__name__.startswith("gpssl")]:
+                for name, value in before.items():
+                    if vars(other).get(name, other) is value:
+                        setattr(other, name, vars(module)[name])
+            changed |= defined
+
+
+def exchange(path: Path, source: str, function: tuple[str, int]) -> None:
     """Give the living functions of this name the code that the changed file has for them, and forget what functions remember."""
     code = next(each for each in _codes(compile(source, str(path), "exec")) if _place(each) == (str(path), *function))
     things = gc.get_objects()
     living = [thing for thing in things if isinstance(thing, FunctionType) and _place(thing.__code__) == _place(code)]
-    if not living and any(getattr(module, "__file__", "") == str(path) for module in sys.modules.values()):
+    if not living:
         raise LookupError(function)
     for each in living:
         each.__code__ = code
     for thing in things:
         if type(thing).__name__ == "_lru_cache_wrapper":
             thing.cache_clear()
-    return True
 
 
 def _place(code: CodeType) -> tuple[str, str, int]:

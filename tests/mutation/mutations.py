@@ -68,6 +68,8 @@ class Mutant:
     """First and last line of the statement: tests that reach the mutant run one of them."""
     function: tuple[str, int] | None
     """Qualified name and first line of the outermost function around it; None for what runs while the module is imported."""
+    names: tuple[str, ...] = ()
+    """The constants of the module that the statement defines, where it does."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.span.line}:{self.span.column + 1}  {_short(self.before)}  ->  {_short(self.after)}"
@@ -105,12 +107,16 @@ class _Finder:
     def __init__(self, path: str, source: str) -> None:
         self.path = path
         self.source = source
+        self.encoded = source.encode().splitlines(keepends=True)
         self.lines = (0, 0)
         self.function: tuple[str, int] | None = None
+        self.names: tuple[str, ...] = ()
 
     def found(self) -> Iterator[Mutant]:
         """Yield the mutants in the order of their places."""
-        yield from self._body(ast.parse(self.source), ())
+        for statement in ast.parse(self.source).body:
+            self.names = tuple(constants_of(statement))
+            yield from self._statement(statement, ())
 
     def _body(self, node: ast.AST, names: tuple[str, ...]) -> Iterator[Mutant]:
         """Yield the mutants of the statements below a node, and of its own expressions."""
@@ -211,23 +217,32 @@ class _Finder:
 
     def _change(self, node: ast.AST, after: str) -> Mutant:
         span = Span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-        return Mutant(self.path, span, self._text(node), after, self.lines, self.function)
+        return Mutant(self.path, span, self._text(node), after, self.lines, self.function, self.names)
 
     def _between(self, left: ast.expr, right: ast.expr, operator: str) -> Mutant:
         """Change the operator between two operands, and leave parentheses and line breaks around it."""
         span = Span(left.end_lineno or 0, left.end_col_offset or 0, right.lineno, right.col_offset)
         gap = self._between_text(span)
         before = gap.strip(" ()\\\n")
-        return Mutant(self.path, span, gap, gap.replace(before, operator, 1), self.lines, self.function)
+        return Mutant(self.path, span, gap, gap.replace(before, operator, 1), self.lines, self.function, self.names)
 
     def _between_text(self, span: Span) -> str:
-        lines = self.source.encode().splitlines(keepends=True)[span.line - 1 : span.end_line]
-        lines[-1] = lines[-1][: span.end_column]
-        lines[0] = lines[0][span.column :]
-        return re.sub(r"#.*", "", b"".join(lines).decode())
+        return re.sub(r"#.*", "", self._segment(span))
 
     def _text(self, node: ast.AST) -> str:
-        return ast.get_source_segment(self.source, node) or ""
+        return self._segment(Span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))  # type: ignore[attr-defined]
+
+    def _segment(self, span: Span) -> str:
+        lines = self.encoded[span.line - 1 : span.end_line]
+        lines[-1] = lines[-1][: span.end_column]
+        lines[0] = lines[0][span.column :]
+        return b"".join(lines).decode()
+
+
+def constants_of(statement: ast.stmt) -> set[str]:
+    """Return the names that an assignment defines; none for other statements."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target] if isinstance(statement, ast.AnnAssign) else []
+    return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
 def _is_beside_the_point(node: ast.stmt) -> bool:
