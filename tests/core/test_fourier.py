@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
+from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -26,7 +27,7 @@ from gpssl import GPSSL
 from gpssl._runtime.threads import one_blas_thread
 from gpssl.core import FunctionDraws, Posterior
 from gpssl.core._features import Features
-from gpssl.core._fourier import FourierFeatures, fourier_features
+from gpssl.core._fourier import FourierFeatures, _uniform, fourier_features
 from strings import SharedLetters
 
 Array = NDArray[np.float64]
@@ -379,3 +380,13 @@ def test_functions_of_strings() -> None:
     np.testing.assert_allclose(values[:, :2], before, atol=1e-12)
     copy = pickle.loads(pickle.dumps(functions))
     np.testing.assert_allclose(copy(words[30:] + words[:5]), values[:, [*range(30, 40), *range(5)]], atol=1e-8)
+
+
+@pytest.mark.parametrize("n_dimensions", [3, qmc.Sobol.MAXDIM + 1])
+def test_uniform_points_cover_each_stratum_of_the_first_dimension_once(n_dimensions: int) -> None:
+    points = _uniform(64, n_dimensions, np.random.default_rng(0))
+    assert points.shape == (n_dimensions, 64)
+    assert points.min() > 0
+    assert points.max() < 1
+    assert sorted(np.floor(points[0] * 64).astype(int)) == list(range(64))
+    assert points[1:].mean() == pytest.approx(0.5, abs=0.1)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 from threadpoolctl import threadpool_limits
 
 from gpssl.core._features import Features
-from gpssl.core._moments import Moments, Spectrum, moments_of_rows
+from gpssl.core._moments import Moments, Spectrum, check_enough_directions, moments_for_all, moments_of_rows
 from gpssl.data import Part, Rows
 from gpssl.data._arrays import row_blocks
 from gpssl.data._rows import SliceableRows
@@ -173,3 +174,56 @@ def test_directions_of_equal_eigenvalues_follow_from_the_inducing_points_in_any_
 def test_ties_count_equal_directions_among_the_leading_ones_and_beyond() -> None:
     spectrum = Spectrum(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), np.eye(5), 0.0, 0.0, 0.0)
     assert [spectrum.ties(n) for n in (1, 2, 3, 4, 5, 9)] == [(0, 0), (1, 2), (2, 1), (3, 0), (3, 0), (3, 0)]
+
+
+def test_one_pass_gives_the_moments_of_several_kernels() -> None:
+    others = [FEATURES, Features.build(RBF(0.7), X[:5]), Features.build(DotProduct(), X[:4])]
+    rows = InParts(X, np.linspace(0.5, 2.0, len(X)), 64)
+    found = moments_for_all(others, rows)
+    for features, each in zip(others, found, strict=True):
+        assert_equal(each, moments_of_rows(features, rows))
+        assert each.fingerprint == features.fingerprint
+    overflowing = Features.build(DotProduct(), X[:5] * 1e100)
+    with pytest.raises(ValueError, match="Scale the columns"):
+        moments_for_all([FEATURES, overflowing], SliceableRows(X * 1e100))
+
+
+def test_covariance_is_for_these_features_and_more_than_one_row() -> None:
+    with pytest.raises(ValueError, match="another kernel or other inducing points"):
+        moments(X).covariance(Features.build(RBF(1.5), X[:11]))
+    for rows, weight in ((X[:1], None), (X[:2], np.array([0.5, 0.5])), (X[:3], np.full(3, 0.1))):
+        with pytest.raises(ValueError, match="One row is too few"):
+            moments(rows, weight).covariance(FEATURES)
+    covariance, residual = moments(X[:2], np.array([0.5, 0.6])).covariance(FEATURES)
+    assert np.isfinite(covariance).all()
+    assert residual >= 0
+
+
+def test_rows_that_look_the_same_teach_nothing() -> None:
+    with pytest.raises(ValueError, match="All rows look the same to the kernel"):
+        Spectrum.of(moments(np.repeat(X[:1], 50, axis=0)), FEATURES)
+    nearly = np.repeat(X[:1], 50, axis=0) + 1e-3 * np.random.default_rng(0).normal(size=(50, 3))
+    assert Spectrum.of(moments(nearly), FEATURES).rank >= 1
+
+
+def test_directions_are_as_many_as_components() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_enough_directions(3, 3.0, 3)
+        check_enough_directions(3, 4.0, 7)
+    with pytest.raises(ValueError, match=r"2\.5 rows cannot show 3 uncorrelated dimensions"):
+        check_enough_directions(3, 2.5, 9)
+    with pytest.warns(UserWarning, match=r"only 2 direction\(s\) in these rows, too few for 3"):
+        check_enough_directions(3, 3.0, 2)
+
+
+def test_learned_directions_are_those_above_a_millionth_of_the_largest() -> None:
+    """With a linear kernel the eigenvalues are the variances of orthogonal columns, and each direction explains all of one."""
+    scales = np.array([1.0, 0.1, 2e-3, 0.5e-3])
+    rows = np.vstack([np.eye(4), -np.eye(4)]) * scales * np.sqrt(7 / 2)  # variances are the squares of the scales
+    features = Features.build(DotProduct(sigma_0=0.0), np.eye(4))
+    spectrum = Spectrum.of(moments_of_rows(features, SliceableRows(rows)), features)
+    np.testing.assert_allclose(spectrum.eigenvalues, scales[:3] ** 2, rtol=1e-6)
+    assert spectrum.rank == 3
+    assert spectrum.tail_sum == pytest.approx(scales[3] ** 2, rel=1e-6)
+    assert spectrum.tail_sum_of_squares == pytest.approx(scales[3] ** 4, rel=1e-6)

@@ -25,6 +25,7 @@ from gpssl.core._objective import (
     expected_negative_variance,
     kl_divergence,
     negative_variance,
+    normal_draws,
     represented_covariance,
     variance_loss,
 )
@@ -166,3 +167,43 @@ def test_expected_variance_loss_of_certain_weights_is_their_loss() -> None:
     mean, _ = some_weights()
     certain = ExpectedVarianceLoss(SPECTRUM, np.arange(3), 64, seed=0)(mean, np.full_like(mean, 1e-9))
     assert certain.value == pytest.approx(float(variance_loss(represented_covariance(mean, SPECTRUM))), abs=1e-8)
+
+
+def test_objective_of_a_user_is_checked_value_by_value() -> None:
+    settings = {
+        "variance_weight": 3,
+        "covariance_weight": 0,
+        "temperature": 0.5,
+        "target_std": 2,
+        "epsilon": 1e-3,
+        "variance_loss": "hinge",
+    }
+    assert Objective.checked(**settings) == Objective(3.0, 0.0, 0.5, 2.0, 0.1, "hinge")
+    Objective.checked(**{**settings, "variance_weight": 0})
+    for name, value in (
+        *(("variance_weight", -1), ("variance_weight", "3"), ("covariance_weight", -1e-9), ("covariance_weight", None)),
+        *(("target_std", 0), ("epsilon", 0), ("epsilon", "x"), ("variance_loss", "linear"), ("variance_loss", 1)),
+    ):
+        with pytest.raises((ValueError, TypeError), match=name):
+            Objective.checked(**{**settings, name: value})
+
+
+def test_expected_spread_is_that_of_the_form_and_its_constants() -> None:
+    mean, std = some_weights()
+    own = np.array([0, 1, 2])
+    negative = Objective(1, 1, 1, variance_loss="negative").expected_spread_loss(SPECTRUM, own, 64, 0)
+    assert negative(mean, std).value == expected_negative_variance(mean, std, SPECTRUM).value
+    hinge = Objective(1, 1, 1, target_std=2.0, epsilon=0.1).expected_spread_loss(SPECTRUM, own, 64, 0)
+    assert hinge(mean, std).value == ExpectedVarianceLoss(SPECTRUM, own, 64, 0, 2.0, 0.1)(mean, std).value
+    draws = mean + std * np.random.default_rng(0).standard_normal((200_000, 3, 5))
+    losses = variance_loss(represented_covariance(draws, SPECTRUM), 2.0, 0.1)
+    assert hinge(mean, std).value == pytest.approx(losses.mean(), rel=0.02)
+
+
+def test_normal_draws_are_normal_and_follow_from_the_seed() -> None:
+    draws = normal_draws(4096, 3, 7)
+    np.testing.assert_allclose(draws.mean(axis=0), 0, atol=0.01)
+    np.testing.assert_allclose(np.cov(draws.T), np.eye(3), atol=0.02)
+    assert np.isfinite(draws).all()
+    assert not draws.flags.writeable
+    assert not np.array_equal(draws, normal_draws(4096, 3, 8))

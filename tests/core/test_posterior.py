@@ -12,6 +12,7 @@ import gpssl.core._draws
 from gpssl import GPSSL
 from gpssl.core._checked_rows import rows_in_memory
 from gpssl.core._posterior import Posterior
+from gpssl.data._rows import SliceableRows
 from gpssl.inference import Sampling
 
 Array = NDArray[np.float64]
@@ -300,3 +301,29 @@ def test_kernel_features_check_their_rows_and_follow_weights(circles: Array) -> 
     with pytest.raises(ValueError, match="3 features"):
         ssl.kernel_features(np.zeros((2, 3)))
     assert ssl.kernel_features(circles[:7]).shape == (7, len(ssl.inducing_points_))
+
+
+# Rows that come in parts
+
+
+@pytest.mark.parametrize("part_rows", [1, 4])
+def test_functions_of_rows_in_parts_are_those_of_the_rows_at_once(ssl: GPSSL, part_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpssl.data._rows.PART_ROWS", (1, part_rows))
+    expected = ssl.draw_functions(5)(ROWS)
+    in_parts = SliceableRows(ROWS)
+    functions = ssl.draw_functions(5)
+    np.testing.assert_allclose(functions(in_parts), expected, atol=1e-9)
+    np.testing.assert_allclose(functions(ROWS), expected, atol=1e-9)  # they are remembered
+
+
+@pytest.mark.parametrize("exact_rows", [5, 6])
+def test_too_many_rows_in_parts_are_all_evaluated_along_the_path(ssl: GPSSL, exact_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpssl.data._rows.PART_ROWS", (1, 4))
+    monkeypatch.setattr(gpssl.core._draws, "EXACT_ROWS", exact_rows)
+    functions = ssl.draw_functions(5)
+    in_parts = functions(SliceableRows(ROWS))
+    np.testing.assert_allclose(functions(ROWS[::-1])[:, ::-1], in_parts, atol=1e-9)
+    np.testing.assert_allclose(ssl.draw_functions(5)(ROWS), in_parts, atol=1e-9)
+    frozen = ssl.draw_functions(5)
+    frozen.freeze()
+    assert np.allclose(frozen(ROWS), in_parts, atol=1e-9) == (exact_rows == 5)
