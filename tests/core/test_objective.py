@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,14 +171,8 @@ def test_expected_variance_loss_of_certain_weights_is_their_loss() -> None:
 
 
 def test_objective_of_a_user_is_checked_value_by_value() -> None:
-    settings = {
-        "variance_weight": 3,
-        "covariance_weight": 0,
-        "temperature": 0.5,
-        "target_std": 2,
-        "epsilon": 1e-3,
-        "variance_loss": "hinge",
-    }
+    weights: dict[str, Any] = {"variance_weight": 3, "covariance_weight": 0, "temperature": 0.5}
+    settings = {**weights, "target_std": 2, "epsilon": 0.1, "variance_loss": "hinge"}
     assert Objective.checked(**settings) == Objective(3.0, 0.0, 0.5, 2.0, 0.1, "hinge")
     Objective.checked(**{**settings, "variance_weight": 0})
     for name, value in (

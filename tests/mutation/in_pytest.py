@@ -131,20 +131,36 @@ def _users_of_fixtures(items: list[pytest.Item]) -> dict[str, list[str]]:
 
 def tests_that_reach(mutant: Mutant, reach: dict[str, dict[str, list[str]]], seconds: dict[str, float], source: Path) -> list[str]:
     """Return the tests that run the statement or, for a constant, name it or run a line that does; for other imports all. Quick first."""
-    if mutant.function is not None:
-        lines = reach.get(mutant.path, {})
-        found = {name for line in range(mutant.lines[0], mutant.lines[1] + 1) for name in lines.get(str(line), ())}
-    elif mutant.names:
-        named = re.compile(rf"\b({'|'.join(mutant.names)})\b")
+    lines = reach.get(mutant.path, {})
+    found = (
+        {name for line in range(mutant.lines[0], mutant.lines[1] + 1) for name in lines.get(str(line), ())} if mutant.function else set()
+    )
+    constants = set().union(*map(constants_of, statements_that_follow((source / mutant.path).read_text(), _changed(mutant))))
+    if constants:
+        named = re.compile(rf"\b({'|'.join(sorted(constants))})\b")
         files = {path: (source / path).read_text().splitlines() for path in reach}
         using = [(path, str(i)) for path, text in files.items() for i, line in enumerate(text, start=1) if named.search(line)]
-        found = {name for path, line in using for name in reach[path].get(line, ())}
-        tests = {name.split("::")[0] for name in seconds}
-        naming = {file for file in tests if named.search(Path(file).read_text())}
+        found |= {name for path, line in using for name in reach[path].get(line, ())}
+        naming = {file for file in {name.split("::")[0] for name in seconds} if named.search(Path(file).read_text())}
         found |= {name for name in seconds if name.split("::")[0] in naming}
-    else:
+    elif mutant.function is None:
         found = set(seconds)
     return sorted(found & set(seconds), key=lambda name: seconds[name])
+
+
+def _changed(mutant: Mutant) -> set[str]:
+    """Return the names of the module that a mutant changes: constants, or a function, which an import may call."""
+    return set(mutant.names) if mutant.function is None else {mutant.function[0].split(".")[0]}
+
+
+def statements_that_follow(source: str, changed: set[str]) -> list[ast.stmt]:
+    """Return the assignments of a module that define these names, or follow from them, directly or through functions of the module."""
+    found = []
+    for statement in ast.parse(source).body:
+        if {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} & changed:
+            found += [statement] if constants_of(statement) else []
+            changed = changed | constants_of(statement) | ({statement.name} if isinstance(statement, ast.FunctionDef) else set())
+    return found
 
 
 def bring_in(mutant: Mutant, path: Path, source: str) -> bool:
@@ -154,27 +170,22 @@ def bring_in(mutant: Mutant, path: Path, source: str) -> bool:
         return True  # a later import reads the changed file
     if mutant.function is not None:
         exchange(path, source, mutant.function)
-        return True
     try:
-        rebind(module, source, set(mutant.names))
+        rebind(module, statements_that_follow(source, _changed(mutant)))
     except Exception:
         return False
     return True
 
 
-def rebind(module: ModuleType, source: str, changed: set[str]) -> None:
-    """Define constants anew, and those of the module that follow from them, here and in modules that have imported them by name."""
-    for statement in ast.parse(source).body:
-        defined = constants_of(statement)
-        used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        if defined and used & changed:
-            before = {name: vars(module)[name] for name in defined}
-            exec(compile(ast.Module([statement], []), str(module.__file__), "exec", ANNOTATIONS), vars(module))
-            for other in [each for each in sys.modules.values() if each.__name__.startswith("gpssl")]:
-                for name, value in before.items():
-                    if vars(other).get(name, other) is value:
-                        setattr(other, name, vars(module)[name])
-            changed |= defined
+def rebind(module: ModuleType, statements: list[ast.stmt]) -> None:
+    """Define constants of a module anew, and in the modules that have imported them by name."""
+    for statement in statements:
+        before = {name: vars(module)[name] for name in constants_of(statement)}
+        exec(compile(ast.Module([statement], []), str(module.__file__), "exec", ANNOTATIONS), vars(module))
+        for other in [each for name, each in sys.modules.items() if name.startswith("gpssl")]:
+            for name, value in before.items():
+                if vars(other).get(name, other) is value:
+                    setattr(other, name, vars(module)[name])
 
 
 def exchange(path: Path, source: str, function: tuple[str, int]) -> None:

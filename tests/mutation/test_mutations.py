@@ -100,7 +100,7 @@ def test_mutants_live_where_nothing_looks_and_die_where_something_does(tmp_path:
     (tmp_path / "src" / "sums.py").write_text(
         textwrap.dedent("""
             def looked_at(x):
-                return x + 5
+                return x % 5
 
             def called(x):
                 return x * 6
@@ -116,6 +116,11 @@ def test_mutants_live_where_nothing_looks_and_die_where_something_does(tmp_path:
                 return 9
 
             CONSTANT = 10
+
+            def at_import():
+                return 11
+
+            FOLLOWS = CONSTANT + at_import()
             """)
     )
     (tmp_path / "tests" / "test_sums.py").write_text(
@@ -133,15 +138,19 @@ def test_mutants_live_where_nothing_looks_and_die_where_something_does(tmp_path:
                 assert nine == 9
 
             def test_third():
-                assert sums.looked_at(1) == 6
+                assert sums.looked_at(6) == 1
                 sums.endless(16)
                 assert sums.CONSTANT == 10
+
+            def test_fourth():
+                assert sums.FOLLOWS == 21
             """)
     )
     script = PROJECT.format(here=str(Path(__file__).parent))
     ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     outcomes = dict(line.split(": ") for line in ran.stderr.splitlines())
     assert outcomes == {
+        "%": "killed",
         "+": "killed",
         "5": "killed",
         "*": "survived",
@@ -155,4 +164,5 @@ def test_mutants_live_where_nothing_looks_and_die_where_something_does(tmp_path:
         "n -= 8": "hung",
         "9": "killed",
         "10": "killed",
+        "11": "killed",
     }
