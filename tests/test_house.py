@@ -51,7 +51,7 @@ IMPORT_WHEN_USED = (
     *("_perceptron", "_networks", "_joint_embedding", "_simvae"),  # PyTorch
     "adapters",  # PyTorch and GPyTorch
     *("_dask", "_errors", "_table_files", "_checked_rows"),  # Dask, pyarrow, pandas
-    *("graphs", "_stored_classes", "datasets"),  # pandas, NetworkX
+    *("graphs", "_stored_kernels", "datasets"),  # pandas, NetworkX
 )
 """Modules that import what an extra brings, inside the functions that need it."""
 

@@ -24,6 +24,7 @@ from gpssl import GPSSL, MarginalizedClassifier
 from gpssl.io import FORMAT, ModelFileError
 from gpssl.io._encoding import DEEPEST
 from gpssl.kernels import ColumnKernel, TfidfKernel
+from model_parts import npy, parts_of, with_checksums
 
 X = np.random.default_rng(0).standard_normal((30, 2))
 
@@ -36,22 +37,13 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def parts_of(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 def write(path: Path, parts: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> Path:
+    """Write these parts with checksums that fit: whoever changes a file on purpose can compute them."""
+    parts = with_checksums(parts)
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
     return path
-
-
-def npy(array: Any) -> bytes:
-    buffer = BytesIO()
-    np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=True)
-    return buffer.getvalue()
 
 
 def refused(path: Path, match: str) -> None:

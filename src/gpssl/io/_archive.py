@@ -7,8 +7,8 @@ model needs is imported.
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
 import os
 import re
 import zlib
@@ -18,14 +18,15 @@ from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._runtime.files import written_beside
+from ..data._array_files import LARGEST_RATIO, array_of, is_readable, is_too_large
 from ._card import ModelCard
-from ._encoding import ARRAY_KINDS, ModelFileError
+from ._encoding import ModelFileError
 
 FORMAT = 1
 """Number of the file format. It grows when older versions could not read what is written; older formats stay readable."""
@@ -33,15 +34,16 @@ FORMAT = 1
 CARD, MODEL = "card.json", "model.json"
 ARRAY = re.compile(r"arrays/[0-9]{1,9}\.npy", re.ASCII)
 MOST_MEMBERS = 100_000
-LARGEST_RATIO = 100
-"""Largest ratio of a member's size to its size in the file. What compresses better, such as many zeros, is stored uncompressed, so that
-the table of contents is enough to recognize a decompression bomb."""
 SAMPLE_PIECES, SAMPLE_BYTES = 8, 1024
 """How much of a large array is compressed to see whether it shrinks at all: most arrays of a model do not."""
+CHECKSUMS = "checksums"
+"""Where the card has the checksum of each member, and its own. They tell damage from a change that somebody made, and are no signature:
+whoever can write a file can compute them. Files of 0.1.0 have none."""
 WORTH_COMPRESSING = 0.9
 """Share of its size above which a member is stored as it is: most arrays hold numbers of all digits, which hardly shrink."""
 SMALL = 2**16
-"""Bytes up to which the ratio does not matter."""
+"""Bytes up to which the ratio of a member's size to its size in the file does not matter. Beyond, what compresses better than
+`LARGEST_RATIO`, such as many zeros, is stored uncompressed, so that the table of contents is enough to recognize a decompression bomb."""
 
 
 def read_card(path: str | PathLike[str]) -> ModelCard:
@@ -51,6 +53,7 @@ def read_card(path: str | PathLike[str]) -> ModelCard:
 
 
 def card_in(archive: Archive) -> ModelCard:
+    """Return the card, and let the archive know the checksums in it."""
     content = archive.read_json(CARD)
     number = content["format"]
     if not isinstance(number, int) or number < 1:
@@ -61,6 +64,7 @@ def card_in(archive: Archive) -> ModelCard:
             f"{archive.path} was written by a newer version of gpssl ({writer}, format {number}; this one reads formats up to {FORMAT}). "
             "Upgrade gpssl to read it."
         )
+    archive.expect(content)
     return ModelCard.from_json(content["card"])
 
 
@@ -68,20 +72,32 @@ def write_archive(path: Path, texts: Mapping[str, Any], arrays: Mapping[str, NDA
     """Write JSON and arrays by name, to a file beside that is then renamed, so that the file is always whole."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} for the model {path.name}: make it first, or name another.")
+    checksums = {}
     with written_beside(path) as beside, ZipFile(beside, "w") as archive:
         for name, content in texts.items():
-            # Python's own encoder, which indents, takes ten times as long: only the card is for people.
-            _write(archive, name, json.dumps(content, allow_nan=False, indent=1 if name == CARD else None).encode("ascii"))
+            if name != CARD:
+                # Python's own encoder, which indents, takes ten times as long: only the card is for people.
+                checksums[name] = _write(archive, name, json.dumps(content, allow_nan=False).encode("ascii"))
         for name, array in arrays.items():
             buffer = BytesIO()
             np.lib.format.write_array(buffer, array, allow_pickle=False)
-            _write(archive, name, buffer.getvalue())
+            checksums[name] = _write(archive, name, buffer.getvalue())
+        card = texts[CARD]
+        card = {**card, CHECKSUMS: {**checksums, "card": checksum_of_card(card["card"])}}
+        _write(archive, CARD, json.dumps(card, allow_nan=False, indent=1).encode("ascii"))
 
 
-def _write(archive: ZipFile, name: str, data: bytes) -> None:
+def checksum_of_card(card: Any) -> str:
+    """Return the checksum of a card, which cannot be that of the member that it is in."""
+    return hashlib.sha256(json.dumps(card, sort_keys=True).encode()).hexdigest()
+
+
+def _write(archive: ZipFile, name: str, data: bytes) -> str:
+    """Write a member, and return its checksum."""
     info = ZipInfo(name)  # without the time: the same content gives the same bytes
     info.compress_type = ZIP_DEFLATED if _is_worth_compressing(data) else ZIP_STORED
     archive.writestr(info, data, compresslevel=1)
+    return hashlib.sha256(data).hexdigest()
 
 
 def _is_worth_compressing(data: bytes) -> bool:
@@ -102,6 +118,7 @@ class Archive:
         self.path = path
         self._zipped = zipped
         self._members = {info.filename: info for info in zipped.infolist()}
+        self._checksums: dict[str, str] | None = None
         if len(self._members) < len(zipped.infolist()) or not {CARD, MODEL} <= set(self._members):
             self._damaged("it lacks a part, or has one twice")
         if len(self._members) > MOST_MEMBERS:
@@ -109,25 +126,47 @@ class Archive:
         for name, info in self._members.items():
             if name not in (CARD, MODEL) and not ARRAY.fullmatch(name):
                 self._damaged(f"it has a part named {name[:60]!r}, which no model has")
-            if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED) or info.flag_bits & 1:
+            if not is_readable(info):
                 self._damaged(f"{name} is encrypted, or compressed in a way that no model is")
-            if info.file_size > max(SMALL, LARGEST_RATIO * info.compress_size) or info.compress_size > os.path.getsize(self.path):
+            if is_too_large(info, os.path.getsize(self.path), SMALL):
                 self._damaged(f"{name} claims to be far larger than it can be")
 
     def _damaged(self, why: str) -> NoReturn:
         raise ModelFileError(f"{self.path} is no model of gpssl, or is damaged: {why}.")
 
+    def _changed(self, name: str) -> NoReturn:
+        raise ModelFileError(f"{self.path} is damaged: its member {name} has changed since it was written. Copy or download it again.")
+
+    def expect(self, content: dict[str, Any]) -> None:
+        """Remember the checksums beside a card, if there are some; from now on, members must have them."""
+        if CHECKSUMS not in content:
+            return
+        checksums = {str(name): str(known) for name, known in content[CHECKSUMS].items()}
+        if checksums.pop("card", None) != checksum_of_card(content["card"]):
+            self._changed(CARD)
+        if set(checksums) != set(self._members) - {CARD}:
+            self._damaged("it lacks a part that it was written with, or has another")
+        self._checksums = checksums
+
+    def _read(self, name: str) -> bytes:
+        """Return the bytes of a member. Raise ModelFileError where they are not those that were written."""
+        try:
+            data = self._zipped.read(name)
+        except (BadZipFile, zlib.error, EOFError):
+            self._changed(name)
+        if self._checksums is not None and name != CARD and hashlib.sha256(data).hexdigest() != self._checksums[name]:
+            self._changed(name)
+        return data
+
     def read_json(self, name: str) -> Any:
         """Read what JSON allows and nothing else: no NaN, no numbers of thousands of digits."""
-        return json.loads(self._zipped.read(name).decode("utf-8"), parse_constant=_no_constant)
+        return json.loads(self._read(name).decode("utf-8"), parse_constant=_no_constant)
 
     def read_array(self, name: str) -> NDArray[Any]:
         """Read an array of numbers or text, after comparing its shape with its bytes."""
         if not ARRAY.fullmatch(name) or name not in self._members:
             raise ModelFileError(f"the array {name[:60]!r} is missing")
-        data = self._zipped.read(name)
-        _check_header(BytesIO(data))
-        return np.asarray(np.lib.format.read_array(BytesIO(data), allow_pickle=False))
+        return array_of(self._read(name))
 
 
 @contextmanager
@@ -148,17 +187,3 @@ def open_archive(path: Path) -> Iterator[Archive]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
-
-
-def _check_header(stream: BytesIO) -> None:
-    """Raise ValueError for an array of objects, or one whose shape does not fit its bytes: NumPy would allocate memory for it first."""
-    version = np.lib.format.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"an array of format {version}")
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(stream)
-    if dtype.hasobject or dtype.kind not in ARRAY_KINDS or dtype.itemsize == 0:
-        raise ValueError(f"an array of {dtype}, which would need code to be read")
-    n_bytes = len(stream.getvalue()) - stream.tell()
-    if any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != n_bytes:
-        raise ValueError(f"an array said to have shape {shape} in {n_bytes:,} bytes")

@@ -21,13 +21,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-ARRAY_KINDS = "biufUMm"
-"""Kinds of arrays that need no pickle: booleans, numbers, text, dates."""
+from ..data._array_files import ARRAY_KINDS
+
+if TYPE_CHECKING:
+    from ._invariants import Declaration, Shown
+
 FITTED = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*_", re.ASCII)
 """Names that scikit-learn gives to attributes that `fit` has set."""
 DEEPEST = 300
@@ -35,8 +38,10 @@ DEEPEST = 300
 TYPES: dict[str, type] = {kind.__name__: kind for kind in (*np.sctypeDict.values(), np.number, np.integer, np.floating)}
 """NumPy's types by name, which are parameters of vectorizers and of functions that select columns."""
 
-Shapes = Mapping[str, str]
-"""Shapes of arrays, such as {"points": "M …", "factor": "M M"}: equal letters are equal sizes, … stands for any number of sizes."""
+MOST_VALUES = 2_000_000
+"""Objects within each other, each counted as often as it is met: a sum of a sum of … of the same kernels would take forever."""
+MOST_TERMS = 5000
+"""The same within a kernel."""
 
 
 class ModelFileError(ValueError):
@@ -50,6 +55,8 @@ class Form:
     kind: type
     take_apart: Callable[[Any], dict[str, Any]]
     put_together: Callable[[dict[str, Any]], Any]
+    declaration: Declaration | None = None
+    """What must hold of its parts before they are put together."""
 
 
 class Forms:
@@ -76,17 +83,17 @@ def own_name(kind: type) -> str:
     return f"{kind.__module__.split('.')[0]}.{kind.__name__}"
 
 
-def by_parameters(kind: type) -> Form:
+def by_parameters(kind: type, declaration: Declaration | None = None) -> Form:
     """Store an object by its constructor's parameters: kernels, methods of inference, estimators before `fit`."""
 
     def put_together(parts: dict[str, Any]) -> Any:
         check_names(kind, parts, signature(kind).parameters)
-        return kind(**parts)
+        return with_checked_parameters(kind(**parts))
 
-    return Form(kind, lambda value: dict(value.get_params(deep=False)), put_together)
+    return Form(kind, lambda value: dict(value.get_params(deep=False)), put_together, declaration)
 
 
-def by_fields(kind: type, shapes: Shapes | None = None) -> Form:
+def by_fields(kind: type, declaration: Declaration | None = None) -> Form:
     """Store a dataclass or a named tuple by its fields. Those with a default may be missing from a file: they are younger than it."""
     names = list(signature(kind).parameters)
     younger = {name for name, field in signature(kind).parameters.items() if field.default is not field.empty}
@@ -94,13 +101,14 @@ def by_fields(kind: type, shapes: Shapes | None = None) -> Form:
     def put_together(parts: dict[str, Any]) -> Any:
         check_names(kind, parts, names)
         check_names(kind, set(parts) - younger, set(names) - younger, all_of_them=True)
-        check_shapes(kind, parts, shapes or {})
         return kind(**parts)
 
-    return Form(kind, lambda value: {name: getattr(value, name) for name in names}, put_together)
+    return Form(kind, lambda value: {name: getattr(value, name) for name in names}, put_together, declaration)
 
 
-def by_fit(kind: type, attributes: Iterable[str], stored_as: Mapping[str, str] | None = None) -> Form:
+def by_fit(
+    kind: type, attributes: Iterable[str], declaration: Declaration | None = None, stored_as: Mapping[str, str] | None = None
+) -> Form:
     """Store an estimator by its parameters and, if it is fitted, these attributes.
 
     In the file, private attributes have no underscore before them, and those in `stored_as` have the name given there.
@@ -118,10 +126,10 @@ def by_fit(kind: type, attributes: Iterable[str], stored_as: Mapping[str, str] |
             setattr(estimator, named[part], content)
         return estimator
 
-    return Form(kind, take_apart, put_together)
+    return Form(kind, take_apart, put_together, declaration)
 
 
-def by_scikit_learn(kind: type, private: Iterable[str] = ()) -> Form:
+def by_scikit_learn(kind: type, declaration: Declaration | None = None, private: Iterable[str] = ()) -> Form:
     """Store an estimator of scikit-learn by its parameters and the attributes that `fit` sets, which end with an underscore."""
     others = set(private)
 
@@ -137,9 +145,10 @@ def by_scikit_learn(kind: type, private: Iterable[str] = ()) -> Form:
         estimator = constructed(kind, parts)
         check_names(kind, parts["fitted"], filter(is_fitted, parts["fitted"]))
         vars(estimator).update(parts["fitted"])  # not by setattr: some are properties that only look up what is stored
+        estimator._validate_params()
         return estimator
 
-    return Form(kind, take_apart, put_together)
+    return Form(kind, take_apart, put_together, declaration)
 
 
 def constructed(kind: type, parts: dict[str, Any]) -> Any:
@@ -148,7 +157,15 @@ def constructed(kind: type, parts: dict[str, Any]) -> Any:
     if not isinstance(parts["parameters"], dict) or not isinstance(parts["fitted"], dict):
         raise ModelFileError(f"the parts of {kind.__name__} have no names")
     check_names(kind, parts["parameters"], signature(kind).parameters)
-    return kind(**parts["parameters"])
+    return with_checked_parameters(kind(**parts["parameters"]))
+
+
+def with_checked_parameters(value: Any) -> Any:
+    """Return an object whose parameters `fit` would take. A kernel that takes something from training rows is checked when it has it."""
+    check = getattr(value, "_check_parameters", None)
+    if check is not None and getattr(value, "is_resolved", True):
+        check()
+    return value
 
 
 def check_names(kind: type, parts: Iterable[str], known: Iterable[str], *, all_of_them: bool = False) -> None:
@@ -160,18 +177,6 @@ def check_names(kind: type, parts: Iterable[str], known: Iterable[str], *, all_o
         )
     if missing and all_of_them:
         raise ModelFileError(f"{kind.__name__} lacks {', '.join(map(repr, sorted(missing)))}")
-
-
-def check_shapes(kind: type, parts: Mapping[str, Any], shapes: Shapes) -> None:
-    """Raise ModelFileError where the shapes of arrays do not fit each other."""
-    sizes: dict[str, int] = {"1": 1}
-    for name, text in shapes.items():
-        letters = text.split()
-        shape = parts[name].shape if isinstance(parts[name], np.ndarray) else ()
-        if letters[-1] == "…":
-            letters, shape = letters[:-1], shape[: len(letters) - 1]
-        if len(shape) != len(letters) or any(sizes.setdefault(letter, size) != size for letter, size in zip(letters, shape, strict=True)):
-            raise ModelFileError(f"{kind.__name__} has {name} of a shape that does not fit: {shape}, where [{text}] belongs")
 
 
 class Encoder:
@@ -272,6 +277,9 @@ class Decoder:
         self._forms = forms
         self._read_array = cache(read_array)
         self._objects: dict[int, Any] = {}
+        self._shown: dict[int, Shown] = {}
+        self._n_values: dict[int, int] = {}
+        self._n_within = 0
         self._depth = 0
 
     def decode(self, value: Any) -> Any:
@@ -287,10 +295,11 @@ class Decoder:
         match value:
             case list():
                 return [self.decode(item) for item in value]
-            case {"object": name}:
-                return self._object(str(name), int(value["number"]), value["state"])
-            case {"same": number}:
-                return self._objects[int(number)]
+            case {"object": str(name), "number": int(number), "state": dict(state)}:
+                return self._object(name, number, state)
+            case {"same": int(number)}:
+                self._count(number)
+                return self._objects[number]
             case {"array": name}:
                 return self._read_array(str(name))
             case {"objects": cells}:
@@ -317,9 +326,30 @@ class Decoder:
             raise ModelFileError(
                 f"it asks for {name[:80]!r}, which is no part of a model that this version of gpssl knows; it may be from a newer version"
             )
-        parts = {str(part): self.decode(content) for part, content in state.items()}
-        self._objects[number] = self._forms[name].put_together(parts)
-        return self._objects[number]
+        if number in self._objects:
+            raise ModelFileError(f"two of its objects have the number {number}")
+        form, before, self._n_within = self._forms[name], self._n_within, 0
+        parts = {part: self.decode(content) for part, content in state.items()}
+        shown = form.declaration.check(name, parts, self.look) if form.declaration else None
+        value = self._objects[number] = form.put_together(parts)
+        if shown is not None:
+            self._shown[id(value)] = shown  # the object is kept, so that no other gets its id
+        within, self._n_within = self._n_within + 1, before
+        self._n_values[number] = within
+        if within > MOST_TERMS and hasattr(value, "is_stationary"):
+            raise ModelFileError(f"a kernel in it has more than {MOST_TERMS:,} terms")
+        self._count(number)
+        return value
+
+    def look(self, value: Any) -> Shown | None:
+        """Return what an object of this file shows to those that hold it."""
+        return self._shown.get(id(value))
+
+    def _count(self, number: int) -> None:
+        """Count the objects within each other, those of one that is met again once more."""
+        self._n_within += self._n_values[number]
+        if self._n_within > MOST_VALUES:
+            raise ModelFileError("it has the same objects within each other too often")
 
     def _array_of_objects(self, cells: list[Any], shape: list[int]) -> NDArray[Any]:
         array = np.empty(len(cells), dtype=object)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from .._runtime.threads import one_blas_thread
 from ..data._frames import ColumnFacts
 from ..downstream._marginal import Marginalized, inner
 from ..estimator import GPSSL
@@ -16,6 +17,7 @@ from ._archive import CARD, FORMAT, MODEL, card_in, open_archive, write_archive
 from ._card import ModelCard, card_of, representation_of
 from ._encoding import Decoder, Encoder, ModelFileError
 from ._stored_classes import FORMS
+from ._trial import models_in, try_out
 
 SAVEABLE = ("GPSSL", "GPPrior", "MarginalizedClassifier", "MarginalizedRegressor", "PosteriorClustering", "RepresentationPool")
 
@@ -97,7 +99,7 @@ def load(path: str | PathLike[str]) -> Any:
     >>> print(*flowers.card_.departures([[50.0, 3.0, 4.0, 1.0]]))
     'x0': of 1 rows, 1 above 7.9, the most in training (up to 50).
     """
-    with open_archive(Path(path)) as archive:
+    with open_archive(Path(path)) as archive, one_blas_thread():
         card = card_in(archive)
         try:
             model = Decoder(FORMS, archive.read_array).decode(archive.read_json(MODEL))
@@ -106,6 +108,11 @@ def load(path: str | PathLike[str]) -> Any:
         if not _is_saveable(model):
             raise ModelFileError(f"{path} holds no model, but {type(model).__name__}.")
         check_is_fitted(model, "moments_" if isinstance(model, GPSSL) else None)
+        try:
+            for part in models_in(model):
+                try_out(part)
+        except ModelFileError as error:
+            raise ModelFileError(f"{path} cannot be used: {error}.") from error
         attach_card(card, model)
     return model
 

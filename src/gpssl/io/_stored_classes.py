@@ -2,335 +2,223 @@
 
 The names are part of the format: a class that is renamed keeps its name here. Where a class is removed, or its parts change, older
 files must stay readable, or else the format gets a new number.
+
+Classifiers, regressors and pools are in this file, all others in `_stored_kernels.py`, `_stored_heads.py` and `_stored_models.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
-from sklearn.frozen import FrozenEstimator
-from sklearn.gaussian_process import kernels as sk
+from sklearn.utils.validation import check_is_fitted
 
-from .. import baselines, downstream
-from .. import kernels as gk
-from ..core._draws import FunctionDraws, KnownRows
-from ..core._features import Features
-from ..core._moments import Moments, Spectrum
-from ..core._objective import Objective
-from ..core._posterior import DrawnWeights, GaussianWeights, PointWeights, Posterior
-from ..downstream._gp_head import SoftmaxGP, SoftmaxHeads
-from ..downstream._heads import ClassifierClones, RegressorClones
-from ..downstream._laplace import Laplace
-from ..downstream._linear import BayesianLinearRegression, LinearHeads
-from ..downstream._logistic import BayesianLogisticRegression, LogisticHeads
-from ..downstream._pool import RepresentationPool
+from ..core._draws import FunctionDraws
+from ..downstream._marginal import inner
+from ..downstream._pool import RepresentationPool, checked_members
 from ..downstream._pool_members import Member
 from ..downstream._pool_parts import DrawnMember, KernelMembers, TransformedMember
 from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegressor
 from ..downstream._weighting import MemberShare
-from ..estimator import GPSSL
-from ..inference._mode import Mode, ModeReport
-from ..inference._sampling import Sampling, SamplingReport
-from ..inference._variational import OptimizationReport, Variational
-from ..kernels._columns import ColumnCode
-from ._encoding import Form, Forms, ModelFileError, by_fields, by_fit, by_parameters, by_scikit_learn, check_names, check_shapes, own_name
+from ._encoding import Form, Forms, ModelFileError, by_fields, by_fit
+from ._invariants import CLASSES, Content, Declaration, Shown, UnfitError, check
+from ._stored_heads import HEAD_FORMS, JOBS, RANDOM_STATE, check_classes
+from ._stored_kernels import KERNEL_FORMS
+from ._stored_models import COLUMNS, MODEL_FORMS, OF_COLUMNS, check_same_columns
 
-# Kernels, and the vectorizers, matrices and graphs among their parameters
-
-
-def _sparse_apart(matrix: Any) -> dict[str, Any]:
-    return {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": tuple(map(int, matrix.shape))}
-
-
-def _sparse_together(parts: dict[str, Any]) -> csr_array:
-    check_names(csr_array, parts, ("data", "indices", "indptr", "shape"), all_of_them=True)
-    matrix = csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=parts["shape"])
-    matrix.check_format(full_check=True)
-    return matrix
-
-
-def _for_nodes(kind: type) -> Form:
-    """Store a kernel between nodes with its graph as a sparse matrix, or as edges with the names of the nodes."""
-    plain = by_parameters(kind)
-
-    def take_apart(kernel: Any) -> dict[str, Any]:
-        parts = plain.take_apart(kernel)
-        graph = parts.pop("graph")
-        return {**parts, "graph": csr_array(graph), "nodes": None} if issparse(graph) else {**parts, **_graph_apart(graph)}
-
-    def put_together(parts: dict[str, Any]) -> Any:
-        graph, nodes = parts.pop("graph"), parts.pop("nodes")
-        return plain.put_together({**parts, "graph": graph if nodes is None else _graph_together(graph, nodes)})
-
-    return Form(kind, take_apart, put_together)
-
-
-def _graph_apart(graph: Any) -> dict[str, Any]:
-    """Return the positions of both nodes and the weight of each edge [E, 3], in the order of the graph: sums follow it."""
-    if graph.is_multigraph():
-        raise ModelFileError("a graph with several edges between two nodes cannot be stored: fit with networkx.Graph(graph)")
-    places = {name: place for place, name in enumerate(graph.nodes)}
-    edges = [(places[one], places[other], float(weight)) for one, other, weight in graph.edges(data="weight", default=1.0)]
-    return {"graph": np.array(edges, dtype=np.float64).reshape(-1, 3), "nodes": list(graph.nodes)}
-
-
-def _graph_together(edges: NDArray[Any], nodes: list[Any]) -> Any:
-    try:
-        import networkx as nx
-    except ImportError as error:
-        raise ModelFileError('this model has a graph, for which it needs NetworkX: pip install "gpssl[graphs]"') from error
-    graph = nx.Graph()
-    graph.add_nodes_from(nodes)
-    graph.add_weighted_edges_from((nodes[int(one)], nodes[int(other)], float(weight)) for one, other, weight in edges)
-    return graph
-
-
-KERNELS = (
-    *("CategoryKernel", "ColumnKernel", "DiffusionKernel", "GroupKernel", "IncompleteRBF", "MismatchKernel", "NearestNeighborGP"),
-    *("NearestNeighborKernel", "NeighborDiffusion", "NeighborRBF", "OrdinalKernel", "PairKernel", "PositionKernel", "PrecomputedKernel"),
-    *("RandomWalkKernel", "ShortestPathKernel", "SpectrumKernel", "StandardizedKernel", "SubsequenceKernel", "TfidfKernel"),
-    "WeisfeilerLehmanKernel",
-)
-"""Kernels of gpssl that are stored by their parameters."""
-
-
-def _kernel(name: str) -> Form:
-    return by_parameters(getattr(gk, name))  # imported here
-
-
-# Models, and what they consist of
-
-CLUSTERED = (
-    *("representation_", "functions_", "labels_", "probabilities_", "n_clusters_", "n_clusters_proba_", "one_cloud_proba_", "centers_"),
-    *("_scale", "_seed"),
-)
-COLUMNS = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
-"""Attributes in which scikit-learn keeps the columns of rows and the form of results."""
-
-FITTED = ("kernel_", "features_", "moments_", "_seed", "_nugget", "_spectrum", "_fitted_objective", "objective_", "report_")
 HEADED = (
     *("representation_", "functions_", "heads_", "n_labeled_", "classes_"),
     *("members_", "draw_weights_", "n_effective_draws_"),  # since draws are weighed
 )
 STORED_AS = {"n_labeled_": "n_labelled_"}
 """Attributes whose name in a file is the one they had when files of this format were first written."""
-DRAWS = ("n_draws", "n_components", "features", "directions", "seed", "rng", "known", "frozen", "outgrown", "settled")
 
-_GPSSL = by_fit(GPSSL, (*FITTED, "_weights", *COLUMNS))
-_FEATURES = by_fields(Features, {"points": "M …", "factor": "M M"})
+PARTS = ("gpssl.KernelMembers", "gpssl.DrawnMember", "gpssl.TransformedMember")
+CLASSES["Part"] = lambda name, _: name in PARTS
+CLASSES["Transformer"] = lambda name, value: name == "gpssl.Posterior" or hasattr(value, "transform")
 
-
-def _gpssl_apart(model: GPSSL) -> dict[str, Any]:
-    """Store only the weights of the posterior: the other parts have the rest of it."""
-    parts = _GPSSL.take_apart(model)
-    if "_posterior" in vars(model):  # computed when it is first used
-        parts["fitted"]["weights"] = model._posterior.weights
-    if "features_" in vars(model) and hasattr(parts["parameters"]["inducing"], "columns"):
-        parts["parameters"]["inducing"] = model.features_.points  # the data frame as the kernel has prepared it
-    return parts
+# Pools
 
 
-def _gpssl_together(parts: dict[str, Any]) -> GPSSL:
-    model: GPSSL = _GPSSL.put_together(parts)
-    weights = model.__dict__.pop("_weights", None)
-    if "moments_" in vars(model):
-        features, moments = model.features_, model.moments_
-        if moments.fingerprint != features.fingerprint or len(moments.first) != features.n_points:
-            raise ModelFileError("its moments belong to another kernel or other inducing points than its own")
-    if weights is not None:
-        check_shapes(GPSSL, {"points": model.features_.points, "basis": model._spectrum.basis}, {"points": "M …", "basis": "M M"})
-        # A view, as `GPSSL._infer` has it, so that sums over it run in the same order.
-        model._posterior = Posterior(model.features_, model._spectrum.basis[:, : weights.mean.shape[1]], weights)
-    return model
+def _show_kernel_features(content: Content) -> None:
+    limit = content.parts.get("limit")
+    content.sizes.update(S=1, J=content.sizes["M"] if limit is None else limit)
 
 
-def _features_apart(features: Features) -> dict[str, Any]:
-    """Store the fingerprint as well, which other versions of other libraries might compute differently."""
-    return {**_FEATURES.take_apart(features), "fingerprint": features.fingerprint}
+def _show_drawn_features(content: Content) -> None:
+    content.sizes["m"] = 1
 
 
-def _features_together(parts: dict[str, Any]) -> Features:
-    fingerprint = str(parts.pop("fingerprint"))
-    features: Features = _FEATURES.put_together(parts)
-    vars(features)["fingerprint"] = fingerprint
-    return features
+def _show_transformed(content: Content) -> None:
+    content.sizes.update(m=1, S=1)
+    shown = content.look(content.parts["source"])
+    if shown is None or shown.name == "gpssl.RepresentationPool":
+        raise UnfitError("a source that transforms no rows")
 
 
-def _draws_apart(draws: FunctionDraws) -> dict[str, Any]:
-    parts = {name.lstrip("_"): value for name, value in draws.__getstate__().items() if name != "card_"}
-    return {**parts, "rng": parts["rng"].bit_generator.state}
+_KERNEL_MEMBERS = Declaration(
+    {
+        "names": "list m of text",
+        "prior": "[m] nonnegative",
+        "features": "Features M D?",
+        "basis": "[M M] orthonormal",
+        "roots": "[m M] nonnegative moderate",
+        "spread": "[M] nonnegative moderate",
+        "limit": "None | int >=1 <=M",
+    },
+    shows="m S J D",
+    also=_show_kernel_features,
+)
+_DRAWN_MEMBER = Declaration(
+    {
+        "names": "list 1 of text",
+        "prior": "[1] nonnegative",
+        "source": "Posterior M D? J | Representation M D? J?",
+        "functions": "None | FunctionDraws M D? S J",
+    },
+    shows="m S J D",
+    also=_show_drawn_features,
+)
+_TRANSFORMED_MEMBER = Declaration(
+    {"names": "list 1 of text", "prior": "[1] nonnegative", "source": "Transformer J? D?"}, shows="m S J D", also=_show_transformed
+)
 
 
-def _draws_together(parts: dict[str, Any]) -> FunctionDraws:
-    """Build the functions. Files of 0.1.0 have, instead of the columns, the model that the functions were drawn from, as "prepare"."""
-    is_old = parts.get("prepare") is not None and isinstance(parts["prepare"], GPSSL | baselines.GPPrior)
-    source = vars(parts.pop("prepare")) if is_old else parts
-    columns = {name: source[name] for name in COLUMNS[:2] if name in source}
-    parts = {name: value for name, value in parts.items() if name not in columns}
-    check_names(FunctionDraws, parts, DRAWS, all_of_them=True)
-    known = parts["known"]
-    if not isinstance(parts["features"], Features) or not isinstance(known, KnownRows):
-        raise ModelFileError("its functions belong to no model")
-    arrays = {"points": parts["features"].points, "directions": parts["directions"], "whitened": known.whitened, "noise": known.noise}
-    check_shapes(FunctionDraws, arrays, {"points": "M …", "directions": "M F", "whitened": "M n", "noise": "n F"})
-    if arrays["directions"].shape[1] != parts["n_draws"] * parts["n_components"]:
-        raise ModelFileError("its functions are not as many as it says")
-    generator = np.random.default_rng(0)
-    generator.bit_generator.state = parts["rng"]
-    state = {name if name in ("n_draws", "n_components") else f"_{name}": value for name, value in parts.items()}
-    draws = FunctionDraws.__new__(FunctionDraws)
-    draws.__setstate__({**state, **columns, "_rng": generator})
-    return draws
+def _check_pool(content: Content) -> None:
+    """Raise `UnfitError` unless all members have the columns of the pool."""
+    if "fitted_" in content.parts and not content.parts["fitted_"]:
+        raise UnfitError("no members")
+    n_columns = content.parts.get("n_features_in_")
+    for shown in map(content.look, content.parts.get("fitted_", [])):
+        if shown is not None and shown.sizes.get("D", n_columns) != n_columns:
+            raise UnfitError("a member with other columns than its own")
 
 
-def _random_state_together(parts: dict[str, Any]) -> np.random.RandomState:
-    random_state = np.random.RandomState(0)
-    random_state.set_state(parts)
-    return random_state
+_POOL = by_fit(
+    RepresentationPool,
+    ("fitted_", "left_out_", *COLUMNS),
+    Declaration(
+        {"members": "None | list of any", "random_state": RANDOM_STATE, "verbose": "bool | int >=0"},
+        {**OF_COLUMNS, "fitted_": "list of Part", "left_out_": "dict"},
+        also=_check_pool,
+    ),
+)
+
+
+def _pool_together(parts: dict[str, Any]) -> RepresentationPool:
+    pool: RepresentationPool = _POOL.put_together(parts)
+    if pool.members is not None:
+        checked_members(pool.members)
+    names = vars(pool).get("feature_names_in_")
+    if names is not None and len(names) != pool.n_features_in_:
+        raise ModelFileError("a pool in it has names for other columns than its own")
+    return pool
+
+
+# Classifiers and regressors
+
+
+def _check_headed(content: Content) -> None:
+    """Raise `UnfitError` unless there is a head for each member, which takes as many draws and dimensions as that gives."""
+    if "heads_" not in content.parts:
+        return
+    if "representation_" not in content.parts:
+        raise UnfitError("heads without a representation")
+    is_pool = isinstance(inner(content.parts["representation_"]), RepresentationPool)
+    if is_pool:
+        check(content.parts.get("functions_"), "list of Part", {}, content.look)
+        given: list[Shown | None] = [
+            shown for part in map(content.look, content.parts["functions_"]) if part is not None for shown in [part] * part.sizes["m"]
+        ]
+        if content.parts["n_draws"] is not None and any(shown is None or "S" not in shown.sizes for shown in given):
+            raise UnfitError("members without drawn functions")
+    elif content.parts.get("n_draws") is None:
+        given = [_one_draw(content.look(content.parts["representation_"]))]
+    else:
+        check(content.parts.get("functions_"), "FunctionDraws", {}, content.look)
+        given = [content.look(content.parts["functions_"])]
+    heads = content.parts["heads_"] if is_pool else [content.parts["heads_"]]
+    if not isinstance(heads, list) or len(heads) != len(given) or not heads:
+        raise UnfitError("heads that are not as many as its members")
+    n_draws = sum(_check_head(head, one, content) for head, one in zip(heads, given, strict=True))
+    if "draw_weights_" in content.parts:
+        check(content.parts["draw_weights_"], "[S] shares", {"S": n_draws}, content.look)
+
+
+def _one_draw(shown: Shown | None) -> Shown | None:
+    """Return what a representation shows whose mean is the only draw."""
+    return None if shown is None else Shown(shown.name, {**{name: size for name, size in shown.sizes.items() if name in "JD"}, "S": 1})
+
+
+def _check_head(head: Any, features: Shown | None, content: Content) -> int:
+    """Return the number of draws. Raise `UnfitError` unless the head suits the features of a member, and the classes."""
+    expected = {} if features is None else {letter: features.sizes[letter] for letter in "SJ" if letter in features.sizes}
+    if "classes_" not in content.parts:
+        check(head, "RegressorHeads S J", expected, content.look)
+        return expected["S"]
+    check(head, "ClassifierHeads S J K", expected, content.look)
+    if not np.array_equal(head.classes, content.parts["classes_"]):
+        raise UnfitError("heads for other classes than its own")
+    return expected["S"]
+
+
+def _headed(kind: type, *more: str) -> Form:
+    declaration = Declaration(
+        {
+            "representation": "None | Representation",
+            "n_draws": "None | int >=1",
+            "n_jobs": JOBS,
+            "random_state": RANDOM_STATE,
+            "verbose": "bool | int >=0",
+        },
+        {
+            **OF_COLUMNS,
+            "representation_": "Representation",
+            "functions_": "FunctionDraws | list of Part",
+            "heads_": "any",
+            "n_labelled_": "int >=1",
+            "members_": "list of MemberShare",
+            "draw_weights_": "[S] shares",
+            "n_effective_draws_": "number >=0",
+            **({"classes_": "[K] labels"} if "classes_" in more else {}),
+        },
+        shows="K",
+        also=_check_headed,
+    )
+    plain = by_fit(kind, (*[name for name in HEADED if name != "classes_"], *more, *COLUMNS), declaration, stored_as=STORED_AS)
+
+    def put_together(parts: dict[str, Any]) -> Any:
+        model = plain.put_together(parts)
+        fitted = vars(model)
+        if "heads_" in fitted:
+            if "classes_" in more:
+                if "classes_" not in fitted:
+                    raise ModelFileError("a classifier in it has no classes")
+                check_classes(fitted["classes_"])
+            check_is_fitted(inner(model.representation_))
+            functions = fitted.get("functions_")
+            check_same_columns(model, model.representation_, *([functions] if isinstance(functions, FunctionDraws) else []))
+        return model
+
+    return Form(kind, plain.take_apart, put_together, declaration)
 
 
 # All classes by their names in files
 
-
-def _only(plain: Form, attribute: str, allowed: Any, otherwise: str) -> Form:
-    """Refuse objects with another value of this attribute, which would make scikit-learn read files that a model names."""
-
-    def checked(value: Any) -> Any:
-        if getattr(value, attribute) != allowed:
-            raise ModelFileError(otherwise)
-        return value
-
-    return Form(plain.kind, lambda value: plain.take_apart(checked(value)), lambda parts: checked(plain.put_together(parts)))
-
-
-def _pipeline() -> Form:
-    from sklearn.pipeline import Pipeline
-
-    why = "a pipeline with a memory, from which scikit-learn would run code, cannot be stored: set_params(memory=None) first"
-    return _only(by_scikit_learn(Pipeline), "memory", None, why)
-
-
-def _vectorizer() -> Form:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    why = 'a vectorizer that reads files cannot be stored: set_params(input="content") first'
-    plain = _only(by_scikit_learn(TfidfVectorizer, private=("_tfidf",)), "input", "content", why)
-
-    def put_together(parts: dict[str, Any]) -> Any:
-        vectorizer = plain.put_together(parts)
-        _check_words(vectorizer)
-        return vectorizer
-
-    return Form(TfidfVectorizer, plain.take_apart, put_together)
-
-
-def _check_words(vectorizer: Any) -> None:
-    """Raise ModelFileError unless each word has a column of its own: SciPy would count others outside of its arrays."""
-    words = vars(vectorizer).get("vocabulary_")
-    if words is None:
-        return
-    columns: list[Any] = list(words.values()) if isinstance(words, dict) else [None]
-    are_columns = all(isinstance(column, int | np.integer) and not isinstance(column, bool) for column in columns)
-    if not are_columns or sorted(map(int, columns)) != list(range(len(columns))) or not all(isinstance(word, str) for word in words):
-        raise ModelFileError("the words of its texts have no columns from 0 on, one for each")
-    weigher = vars(vectorizer).get("_tfidf")
-    weights = None if weigher is None else vars(weigher).get("idf_")
-    if weights is not None and np.shape(weights) != (len(columns),):
-        raise ModelFileError("the words of its texts and their weights are not as many")
-
-
-def _perceptrons() -> Form:
-    from ..downstream._perceptron import Perceptrons  # few models have them
-
-    return by_fields(Perceptrons, _PERCEPTRONS)
-
-
-def _clustering() -> Form:
-    from ..clustering._estimator import PosteriorClustering  # few models are one
-
-    return by_fit(PosteriorClustering, (*CLUSTERED, *COLUMNS))
-
-
-def _imported_when_met(make: Callable[[type], Form], module: str, *names: str) -> dict[str, Callable[[], Form]]:
-    """Return forms of classes of another library, which few models have: they are imported when a model has one."""
-    library = module.split(".")[0]
-    return {f"{library}.{name}": partial(_form_of_imported, make, module, name) for name in names}
-
-
-def _form_of_imported(make: Callable[[type], Form], module: str, name: str) -> Form:
-    return make(getattr(import_module(module), name))
-
-
-def _under_their_own_names(make: Callable[[type], Form], *kinds: type) -> dict[str, Callable[[], Form]]:
-    """Return forms by the classes' names. A class that is renamed moves to the list of those with a name of their own in files."""
-    return {own_name(kind): partial(make, kind) for kind in kinds}
-
-
-_KNOWN_ROWS = {"hashes": "n", "whitened": "M n", "factor": "n n", "jitter": "n", "noise": "n F"}
-_PERCEPTRONS = {"hidden_weights": "S J H", "hidden_bias": "S 1 H", "output_weights": "S H K", "output_bias": "S 1 K", "classes": "K"}
-_LINEAR_HEADS = {"center": "S J", "coefficients": "S J", "covariance": "S J J", "intercept_variance": "S", "noise_variance": "S"}
-_SOFTMAX_HEADS = {
-    "classes": "K",
-    "center": "S J",
-    "labeled": "S n J",
-    "unit": "S",
-    "scales": "V",
-    "scale_weights": "S V",
-    "dual": "S V L n",
-    "curvature_root": "S V L n",
-    "log_evidence": "S",
-}
-_LAPLACE = {"center": "S J", "mode": "S C I", "mean": "S C I", "covariance": "S P P", "precision": "S"}
-
 _FORMS: dict[str, Callable[[], Form]] = {
-    **{f"gpssl.{name}": partial(_kernel, name) for name in KERNELS},
-    **_under_their_own_names(by_parameters, sk.ConstantKernel, sk.DotProduct, sk.Exponentiation, sk.ExpSineSquared, sk.Matern, sk.Product),
-    **_under_their_own_names(by_parameters, sk.RationalQuadratic, sk.RBF, sk.Sum, sk.WhiteKernel, FrozenEstimator),
-    **_under_their_own_names(by_parameters, Mode, Sampling, Variational),
-    **_under_their_own_names(by_parameters, BayesianLinearRegression, BayesianLogisticRegression, SoftmaxGP),
-    **_under_their_own_names(by_fields, ColumnCode, DrawnMember, Member, MemberShare, TransformedMember),
-    **_under_their_own_names(by_fields, ModeReport, Objective, RegressorClones, SamplingReport),
-    **_imported_when_met(by_fields, "sklearn.compose", "make_column_selector"),
-    **_imported_when_met(by_scikit_learn, "sklearn.linear_model", "BayesianRidge", "LinearRegression", "LogisticRegression", "Ridge"),
-    **_imported_when_met(by_scikit_learn, "sklearn.preprocessing", "StandardScaler"),
-    **_imported_when_met(by_scikit_learn, "sklearn.feature_extraction.text", "TfidfTransformer"),
-    "gpssl.ClassifierClones": lambda: by_fields(ClassifierClones, {"classes": "K"}),
-    "gpssl.DrawnWeights": lambda: by_fields(DrawnWeights, {"draws": "S J r"}),
-    "gpssl.Features": lambda: Form(Features, _features_apart, _features_together),
-    "gpssl.FunctionDraws": lambda: Form(FunctionDraws, _draws_apart, _draws_together),
-    "gpssl.GPPrior": lambda: by_fit(baselines.GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS)),
-    "gpssl.GPSSL": lambda: Form(GPSSL, _gpssl_apart, _gpssl_together),
-    "gpssl.GaussianWeights": lambda: by_fields(GaussianWeights, {"mean": "J r", "std": "J r"}),
-    "gpssl.KnownRows": lambda: by_fields(KnownRows, _KNOWN_ROWS),
-    "gpssl.LabelledGraph": lambda: by_fields(gk.LabeledGraph),
-    "gpssl.Laplace": lambda: by_fields(Laplace, _LAPLACE),
-    "gpssl.LinearHeads": lambda: by_fields(LinearHeads, _LINEAR_HEADS),
-    "gpssl.LogisticHeads": lambda: by_fields(LogisticHeads, {"classes": "K", "contrasts": "K C"}),
-    "gpssl.MarginalizedClassifier": lambda: by_fit(MarginalizedClassifier, (*HEADED, *COLUMNS), stored_as=STORED_AS),
-    "gpssl.MarginalizedRegressor": lambda: by_fit(MarginalizedRegressor, (*HEADED, *COLUMNS), stored_as=STORED_AS),
-    "gpssl.KernelMembers": lambda: by_fields(KernelMembers, {"prior": "m", "basis": "M M", "roots": "m M", "spread": "M"}),
-    "gpssl.PosteriorClustering": _clustering,
-    "gpssl.RepresentationPool": lambda: by_fit(RepresentationPool, ("fitted_", "left_out_", *COLUMNS)),
-    "gpssl.SoftmaxHeads": lambda: by_fields(SoftmaxHeads, _SOFTMAX_HEADS),
-    "gpssl.Moments": lambda: by_fields(Moments, {"first": "M", "second": "M M"}),
-    "gpssl.NodeDiffusion": lambda: _for_nodes(gk.NodeDiffusion),
-    "gpssl.NodeMatern": lambda: _for_nodes(gk.NodeMatern),
-    "gpssl.OptimisationReport": lambda: by_fields(OptimizationReport),
-    "gpssl.PerceptronClassifier": lambda: by_parameters(downstream.PerceptronClassifier),
-    "gpssl.Perceptrons": _perceptrons,
-    "gpssl.PointWeights": lambda: by_fields(PointWeights, {"mean": "J r"}),
-    "gpssl.Posterior": lambda: by_fields(Posterior, {"basis": "M r"}),
-    "gpssl.Spectrum": lambda: by_fields(Spectrum, {"eigenvalues": "r", "basis": "M M"}),
-    "numpy.RandomState": lambda: Form(np.random.RandomState, lambda state: dict(state.get_state(legacy=False)), _random_state_together),
-    "scipy.csr_array": lambda: Form(csr_array, _sparse_apart, _sparse_together),
-    "sklearn.Pipeline": _pipeline,
-    "sklearn.TfidfVectorizer": _vectorizer,
+    **KERNEL_FORMS,
+    **HEAD_FORMS,
+    **MODEL_FORMS,
+    "gpssl.DrawnMember": lambda: by_fields(DrawnMember, _DRAWN_MEMBER),
+    "gpssl.KernelMembers": lambda: by_fields(KernelMembers, _KERNEL_MEMBERS),
+    "gpssl.MarginalizedClassifier": partial(_headed, MarginalizedClassifier, "classes_"),
+    "gpssl.MarginalizedRegressor": partial(_headed, MarginalizedRegressor),
+    "gpssl.Member": lambda: by_fields(Member, Declaration({"name": "text", "form": "None | 'kernel' | 'draws'", "weight": "number >=0"})),
+    "gpssl.MemberShare": lambda: by_fields(MemberShare, Declaration({"name": "text", "share": "number >=0 <=1.000001"})),
+    "gpssl.RepresentationPool": lambda: Form(RepresentationPool, _POOL.take_apart, _pool_together, _POOL.declaration),
+    "gpssl.TransformedMember": lambda: by_fields(TransformedMember, _TRANSFORMED_MEMBER),
 }
 
 FORMS = Forms(_FORMS, {"gpssl.LabeledGraph": "gpssl.LabelledGraph", "gpssl.OptimizationReport": "gpssl.OptimisationReport"})
