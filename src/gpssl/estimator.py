@@ -368,7 +368,7 @@ class GPSSL(CallbackSupport, NumberedDimensionsMixin, TransformerMixin, BaseEsti
 
     def _sum_moments(self, rows: Rows, checkpoint: Checkpoint | None = None, task: Task = SILENT) -> Moments:
         if checkpoint:
-            checkpoint.start(self._seed, self.features_.fingerprint)
+            checkpoint.start(self._seed, self.features_)
         with task.steps("moments", "rows", rows.n_rows, at_most=REPORTED_STEPS) as steps:
             progress = Progress("moments", rows.n_rows, enabled=bool(self.verbose), listener=steps.listener)
             return moments_of_rows(self.features_, rows, progress=progress, keeper=checkpoint)

@@ -10,6 +10,7 @@ import faulthandler
 import json
 import pickle
 import resource
+import shutil
 import sys
 import warnings
 import zlib
@@ -18,14 +19,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answers import check_answers
-from mutations import changed_on_purpose, damaged
+from answers import check_answers, finite
+from mutations import changed_on_purpose, changed_sums, damaged
+from stored_sums import PART_ROWS, X, of_sums, rows_in_a_file
 
 import gpssl
+from gpssl.core import Moments
+from gpssl.data import _rows
 from gpssl.io import ModelFileError
 from model_parts import parts_of, write_parts
 
 MOST_MEMORY = 2**30
+OF_MOMENTS = (
+    *("These moments belong to", "These moments are damaged", "One row is too few", "All rows look the same"),
+    *(f"{n} rows cannot show" for n in range(2)),
+)
+"""How sentences begin about moments that a file may hold, and that nothing can be learned from."""
+KNOWN = of_sums().fit(X)
 LONGEST_SENTENCE = 1000
 
 
@@ -53,18 +63,78 @@ def asked(path: Path, rows: Path) -> str:
     try:
         model = gpssl.load(path)
     except ModelFileError as error:
-        text = str(error)
-        assert "\n" not in text, f"more than a line: {text!r}"
-        assert path.name in text, f"no name: {text!r}"
-        assert len(text) < LONGEST_SENTENCE, f"no sentence: {text!r}"
+        check_sentence(error, path)
         return "refused"
     check_answers(model, pickle.loads(rows.read_bytes()))
     return "works"
 
 
+def moments_changed_on_purpose(folder: Path, path: Path, rng: np.random.Generator) -> str:
+    path.write_bytes(changed_sums((folder / "moments.npz").read_bytes(), rng))
+    return asked_for_moments(path)
+
+
+def moments_damaged(folder: Path, path: Path, rng: np.random.Generator) -> str:
+    path.write_bytes(damaged((folder / "moments.npz").read_bytes(), rng))
+    return asked_for_moments(path)
+
+
+def checkpoint_changed_on_purpose(folder: Path, path: Path, rng: np.random.Generator) -> str:
+    path.write_bytes(changed_sums((folder / "pass.npz").read_bytes(), rng))
+    return resumed(folder, path)
+
+
+def checkpoint_damaged(folder: Path, path: Path, rng: np.random.Generator) -> str:
+    path.write_bytes(damaged((folder / "pass.npz").read_bytes(), rng))
+    return resumed(folder, path)
+
+
+def asked_for_moments(path: Path) -> str:
+    """Load moments, add them and learn from them. Raise AssertionError unless all of it is refused in a sentence, or works."""
+    try:
+        moments = Moments.load(path)
+    except ValueError as error:
+        check_sentence(error, path)
+        return "refused"
+    try:
+        learned = KNOWN.refit(moments=moments + KNOWN.moments_ if moments.weight < 2 else moments)
+    except ValueError as error:
+        if not str(error).startswith(OF_MOMENTS):
+            raise
+        return "refused"
+    finite(learned.transform(X[:5]), 5, 2)
+    finite(learned.std(X[:5]), 5, 2)
+    return "works"
+
+
+def resumed(folder: Path, path: Path) -> str:
+    """Fit to rows of which a checkpoint is kept. Raise AssertionError unless it is refused in a sentence, or works."""
+    try:
+        model = of_sums().fit(rows_in_a_file(folder), checkpoint=path)
+    except ValueError as error:
+        if not str(error).startswith(OF_MOMENTS):
+            check_sentence(error, path)
+        return "refused"
+    assert abs(model.moments_.weight - 600) < 1, f"of {model.moments_.weight} rows"
+    finite(model.transform(X[:5]), 5, 2)
+    finite(model.std(X[:5]), 5, 2)
+    return "works"
+
+
+def check_sentence(error: Exception, path: Path) -> None:
+    text = str(error)
+    assert "\n" not in text, f"more than a line: {text!r}"
+    assert path.name in text, f"no name: {text!r}"
+    assert len(text) < LONGEST_SENTENCE, f"no sentence: {text!r}"
+
+
 ATTACKS: dict[str, Callable[[Path, Path, np.random.Generator], str]] = {
     "changed": model_changed_on_purpose,
     "damaged": model_damaged,
+    "moments changed": moments_changed_on_purpose,
+    "moments damaged": moments_damaged,
+    "checkpoint changed": checkpoint_changed_on_purpose,
+    "checkpoint damaged": checkpoint_damaged,
 }
 
 
@@ -89,8 +159,13 @@ def main(attack: str, folder: Path, seed: int, numbers: range, path: Path) -> No
     faulthandler.enable()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    for model in sorted(folder.glob("*.gpssl")):  # imports what they need, before memory is limited
-        asked(model, model.with_suffix(".rows"))
+    _rows.PART_ROWS = PART_ROWS
+    if attack in ("changed", "damaged"):
+        for model in sorted(folder.glob("*.gpssl")):  # imports what they need, before memory is limited
+            asked(model, model.with_suffix(".rows"))
+    shutil.copy(folder / "pass.npz", path)
+    asked_for_moments(folder / "moments.npz")
+    resumed(folder, path)
     limit_memory()
     tell(ready=True)
     for number in numbers:

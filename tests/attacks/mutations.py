@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -46,7 +48,7 @@ def _special_cells(array: NDArray[Any], rng: Generator) -> NDArray[Any]:
 def _scaled(array: NDArray[Any], rng: Generator) -> NDArray[Any]:
     with np.errstate(all="ignore"):
         factor = choose(rng, (0.0, -1.0, 0.5, 1.5, 1e3, 1e-3, 1e100, 1e-200, 1 + 1e-3))
-        return (array * factor).astype(array.dtype) if array.dtype.kind in "fiu" else array[::-1]
+        return (array * factor).astype(array.dtype) if array.dtype.kind in "fiu" else array.reshape(-1)[::-1]
 
 
 def _other_shape(array: NDArray[Any], rng: Generator) -> NDArray[Any]:
@@ -76,7 +78,7 @@ def _other_dtype(array: NDArray[Any], rng: Generator) -> NDArray[Any]:
 def _filled(array: NDArray[Any], rng: Generator) -> NDArray[Any]:
     with np.errstate(all="ignore"):
         value = choose(rng, SPECIAL) if array.dtype.kind == "f" else choose(rng, WHOLE)
-        return np.full(array.shape, value).astype(array.dtype) if array.dtype.kind in "fiub" else array[:0]
+        return np.full(array.shape, value).astype(array.dtype) if array.dtype.kind in "fiub" else array.reshape(-1)[:0]
 
 
 ARRAY_CHANGES: tuple[Callable[[NDArray[Any], Generator], NDArray[Any]], ...] = (
@@ -201,6 +203,41 @@ def _with_many_terms(content: Any, objects: list[tuple[Any, ...]], depth: int, r
         state = {"k1": kernel, "k2": again}
         kernel = {"object": choose(rng, ("sklearn.Sum", "sklearn.Product")), "number": 10**6 + level, "state": state}
     return _replaced(content, place, kernel)
+
+
+def changed_sums(content: bytes, rng: Generator) -> bytes:
+    """Return the bytes of an `.npz` file with one or two arrays changed, added, taken away, or said to be larger than they are."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    for _ in range(int(choose(rng, (1, 1, 2)))):
+        name, how = choose(rng, sorted(parts)), rng.random()
+        if how < 0.05:
+            del parts[name]
+        elif how < 0.1:
+            parts[choose(rng, ("more.npy", "weight.npy ", "../weight.npy", "first"))] = parts[name]
+        elif how < 0.2:
+            parts[name] = _claims_more(parts[name], rng)
+        elif how < 0.3:
+            parts[name] = npy(np.asarray(choose(rng, (choose(rng, NUMBERS[:13]), choose(rng, SPECIAL), "text", True, 10**18))))
+        else:
+            try:
+                parts = change_array(parts, rng)
+            except ValueError:  # what the first change has left is no array
+                break
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", choose(rng, (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return buffer.getvalue()
+
+
+def _claims_more(content: bytes, rng: Generator) -> bytes:
+    """Return an array whose header claims another shape or type, of which NumPy would allocate what it claims."""
+    length = 10 + int.from_bytes(content[8:10], "little")
+    shape = choose(rng, ("(1000000000,)", "(100000, 100000)", "(-1,)", "(" * 50, "(1e9,)", "(6,", "None", "(2**40,)", "(10**9,)"))
+    descr = choose(rng, ("'<f8'", "'<f8'", "'|O'", "'<U1000000000'", "[('a', '<f8')]", "3", "'\\x00'"))
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(length - 11) + b"\n"
+    return content[:8] + (len(header)).to_bytes(2, "little") + header + content[length:]
 
 
 def changed_on_purpose(parts: Parts, rng: Generator) -> Parts:

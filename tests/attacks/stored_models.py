@@ -16,6 +16,7 @@ from sklearn.gaussian_process import kernels as sk
 from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from stored_sums import X, write_sums
 
 import gpssl
 from gpssl import GPSSL, MarginalizedClassifier, MarginalizedRegressor, RepresentationPool
@@ -30,7 +31,6 @@ N_ASKED = 8
 """Rows that a loaded model is asked about."""
 
 RNG = np.random.default_rng(0)
-X = RNG.standard_normal((40, 3)) + 2 * (np.arange(40) % 2)[:, None]
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 Y = np.where(np.arange(40) < 20, np.arange(40) % 2, -1)
 Y3 = np.where(np.arange(40) < 24, np.arange(40) % 3, -1)
@@ -149,3 +149,4 @@ if __name__ == "__main__":
     import sys
 
     write_models(Path(sys.argv[1]))
+    write_sums(Path(sys.argv[1]))

@@ -6,14 +6,13 @@ import hashlib
 import operator
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +24,14 @@ from ..data._arrays import hash_rows, row_blocks, rows_in_cache
 from ..data._rows import Part, Rows, rows_of_a_part
 from ..kernels._protocol import kernel_diagonal
 from ._features import Features
+from ._moment_files import FILE_VERSION, ROUNDING, read_sums
 
 Array = NDArray[np.float64]
 
-FILE_VERSION = 1
 THREAD_BYTES = 2**30
 """Memory for the matrices of all threads together."""
+FAR_BEYOND = 2.0
+"""Factor by which sums may exceed what the kernel allows, where rows in single precision have rounding errors."""
 NEGLIGIBLE_EIGENVALUE = 1e-6
 EQUAL_EIGENVALUES = 1e-6
 """Relative difference of two eigenvalues below which rounding would decide on their directions."""
@@ -64,7 +65,7 @@ class Moments:
         """Return the moments of both sets of rows together."""
         if not isinstance(other, Moments):
             return NotImplemented
-        if self.fingerprint != other.fingerprint:
+        if self.fingerprint != other.fingerprint or len(self.first) != len(other.first):
             raise ValueError(
                 "These moments belong to different kernels or inducing points and cannot be added. Fit the second model with "
                 "GPSSL(kernel=first.kernel_, inducing=first.inducing_points_)."
@@ -84,18 +85,12 @@ class Moments:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Moments:
-        """Read what `save` wrote."""
-        return cls.from_arrays(read_arrays(path, "a file written by Moments.save"))
+        """Read what `save` wrote. Raise ValueError where a file is something else, is damaged, or has sums that no rows have."""
+        return cls(**read_sums(Path(path), "a file written by Moments.save").sums)
 
     def to_arrays(self) -> dict[str, Any]:
         """Return all fields by name, for a file."""
         return {"version": FILE_VERSION, **{field.name: getattr(self, field.name) for field in fields(self)}}
-
-    @classmethod
-    def from_arrays(cls, content: Mapping[str, Any]) -> Moments:
-        """Build the moments from what `to_arrays` returned."""
-        weight, diagonal = float(content["weight"]), float(content["diagonal"])
-        return cls(weight, content["first"], content["second"], diagonal, str(content["fingerprint"]))
 
     def covariance(self, features: Features) -> tuple[Array, float]:
         """Return G and ρ: covariance of the whitened features over the rows, and their mean residual variance.
@@ -103,7 +98,7 @@ class Moments:
         G = Σ w (a − ā)(a − ā)ᵀ / (Σw − 1)            [M, M]
         ρ = Σ w (k(x, x) − aᵀa) / Σw
         """
-        if self.fingerprint != features.fingerprint:
+        if self.fingerprint != features.fingerprint or len(self.first) != features.n_points:
             raise ValueError("These moments belong to another kernel or other inducing points than this model's.")
         if not self.weight > 1:
             raise ValueError(
@@ -113,26 +108,14 @@ class Moments:
             )
         first = features.whiten(self.first[:, None])[:, 0]
         second = features.whiten(features.whiten(self.second).T)
+        if not second.trace() <= FAR_BEYOND * self.diagonal:
+            raise ValueError(
+                "These moments are damaged: the sum of squared features is larger than the kernel allows. Compute them again, or read them "
+                "from another copy of their file."
+            )
         residual = (self.diagonal - second.trace()) / self.weight
         centered = (second - np.outer(first, first) / self.weight) / (self.weight - 1)
         return (centered + centered.T) / 2, max(0.0, float(residual))
-
-
-def read_arrays(path: str | PathLike[str], what: str) -> dict[str, Any]:
-    """Read the arrays of a file that holds moments. Raise ValueError where it is not `what` it should be."""
-    with open(path, "rb") as file:
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                content = {name: archive[name] for name in archive.files}
-            version = int(content["version"])
-            complete = version > FILE_VERSION or {field.name for field in fields(Moments)} <= set(content)
-            if not complete:
-                raise KeyError("moments")
-        except (AttributeError, BadZipFile, EOFError, KeyError, OSError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} is not {what}, or is damaged.") from error
-    if version > FILE_VERSION:
-        raise ValueError(f"{path} was written by a newer version of gpssl (format {version}); upgrade gpssl to read it.")
-    return content
 
 
 def moments_of_rows(features: Features, rows: Rows, *, progress: Progress | None = None, keeper: Checkpoint | None = None) -> Moments:
@@ -197,6 +180,22 @@ def _moments_of_part(features: Features, part: Part) -> Moments:
     return Moments(weight, first, second, diagonal, features.fingerprint)
 
 
+class _Kept(NamedTuple):
+    """What a checkpoint holds."""
+
+    moments: Moments
+    n_parts: int
+    seed: int
+    rows: str
+    """A hash of the files, or of what else tells the rows from others."""
+
+    @classmethod
+    def read(cls, path: Path) -> _Kept:
+        """Return what the file holds. Raise ValueError where it is no checkpoint, or is damaged."""
+        content = read_sums(path, "a checkpoint of gpssl", counts={"n_parts": 2**62, "seed": 2**32}, texts=("rows",))
+        return cls(Moments(**content.sums), **content.others)
+
+
 class Checkpoint:
     """The moments of the first parts of some rows, in a file that exists from the first seconds of a pass to the end of the fit.
 
@@ -217,24 +216,32 @@ class Checkpoint:
         if rows.sample_weight is not None:
             digest.update(rows.sample_weight.tobytes())
         self._rows = digest.hexdigest()
-        self._content = read_arrays(self.path, "a checkpoint of gpssl") if self.path.exists() else None
-        if self._content and str(self._content.get("rows")) != self._rows:
+        self._kept = _Kept.read(self.path) if self.path.exists() else None
+        if self._kept and self._kept.rows != self._rows:
             raise ValueError(f"{self.path} is no checkpoint of a pass over these files, or they have changed since. {BEGIN_ANEW}")
-        self.seed = int(self._content["seed"]) if self._content else None
+        self.seed = self._kept.seed if self._kept else None
         """That of the pass that was interrupted, if there was one; from `start` on, that of this pass."""
         self._written = time.monotonic()
 
-    def start(self, seed: int, fingerprint: str) -> None:
+    def start(self, seed: int, features: Features) -> None:
         """Go on if this is the pass that was interrupted; else refuse, and leave the file as it is."""
-        if self._content and (str(self._content["fingerprint"]), self.seed) != (fingerprint, seed):
-            raise ValueError(
-                f"{self.path} is a checkpoint of a pass with another kernel, other inducing points or another random_state. {BEGIN_ANEW}"
-            )
+        if self._kept:
+            moments = self._kept.moments
+            if (moments.fingerprint, len(moments.first), self.seed) != (features.fingerprint, features.n_points, seed):
+                raise ValueError(
+                    f"{self.path} is a checkpoint of a pass with another kernel, other inducing points or another random_state. "
+                    f"{BEGIN_ANEW}"
+                )
         self.seed = seed
 
     def recall(self) -> tuple[Moments | None, int]:
         """Return the moments so far, and the number of parts that they sum up."""
-        return (Moments.from_arrays(self._content), int(self._content["n_parts"])) if self._content else (None, 0)
+        return (self._kept.moments, self._kept.n_parts) if self._kept else (None, 0)
+
+    def check_passed(self, n_parts: int, weight: float) -> None:
+        """Raise ValueError unless the moments sum up so many parts, of rows with this weight in all."""
+        if self._kept and (n_parts != self._kept.n_parts or abs(weight - self._kept.moments.weight) > ROUNDING * weight):
+            raise ValueError(f"{self.path} is damaged: it sums up other rows than the first parts of these files have. {BEGIN_ANEW}")
 
     def keep(self, moments: Moments, n_parts: int, *, finished: bool = False) -> None:
         """Write the moments, if the last writing is some seconds ago: to a file beside that is then renamed, so that it is always whole."""

@@ -21,6 +21,9 @@ ARRAY_KINDS = "biufUMm"
 """Kinds of arrays that need no pickle: booleans, numbers, text, dates."""
 LARGEST_RATIO = 100
 """Largest ratio of a member's size to its size in the file, where it is large."""
+MOST_ARRAYS = 100
+SMALL = 2**16
+"""Bytes of an array up to which its ratio does not matter."""
 USUAL = re.compile(
     rb"\x93NUMPY\x01\x00(..)\{'descr': '([<>|][a-zA-Z][0-9]{1,9}(?:\[[0-9]{0,9}[a-zA-Z]{1,3}\])?)', 'fortran_order': (False|True), "
     rb"'shape': \(((?:[0-9]{1,18}, ?)*(?:[0-9]{1,18})?)\), \} *\n",
@@ -70,20 +73,20 @@ def is_readable(member: ZipInfo) -> bool:
 
 
 def arrays_in(path: Path, limits: Mapping[str, int]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an `.npz` file that have these names. Raise ValueError where it has others, or one of more bytes than allowed.
+    """Return the arrays of an `.npz` file by their names. Raise ValueError where it is none, or one claims to be larger than it can be.
 
-    Members may compress to nothing, as zeros do, up to the limit; beyond it they may be `LARGEST_RATIO` times as large as in the file.
+    Members may compress to nothing, as zeros do, up to the limit of their name; beyond it they may be `LARGEST_RATIO` times as large as in
+    the file.
     """
-    try:
-        with open(path, "rb") as file, ZipFile(file) as archive:
-            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-            if len(members) < len(archive.infolist()) or not set(members) <= set(limits):
-                raise ValueError("other arrays than expected")
-            for name, member in members.items():
-                if not is_readable(member) or is_too_large(member, os.path.getsize(path), limits[name]):
-                    raise ValueError(f"{name} claims to be far larger than it can be, or is compressed in another way")
-            return {name: array_of(archive.read(member)) for name, member in members.items()}
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # whatever damaged bytes lead to
-        raise ValueError(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
+    with open(path, "rb") as file:
+        try:
+            with ZipFile(file) as archive:
+                members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+                if len(members) < len(archive.infolist()) or len(members) > MOST_ARRAYS:
+                    raise ValueError("an array twice, or too many")
+                for name, member in members.items():
+                    if not is_readable(member) or is_too_large(member, os.path.getsize(path), limits.get(name, SMALL)):
+                        raise ValueError(f"{name[:60]!r} claims to be far larger than it can be, or is compressed in another way")
+                return {name: array_of(archive.read(member)) for name, member in members.items()}
+        except Exception as error:  # whatever damaged bytes lead to
+            raise ValueError(" ".join(str(error).split())[:200] or type(error).__name__) from error

@@ -190,8 +190,12 @@ class ColumnFacts:
         levels = content["levels"]
         facts = cls(**{**content, "levels": None if levels is None else tuple(map(str, levels))})
         ends = [end for end in (facts.minimum, facts.maximum) if end is not None]
-        if facts.kind not in get_args(ColumnKind) or not all(isinstance(end, int | float) for end in ends):
+        if facts.kind not in get_args(ColumnKind) or not all(isinstance(end, int | float) and np.isfinite(float(end)) for end in ends):
             raise ValueError(f"a column of kind {facts.kind!r}")
+        if not isinstance(facts.name, str) or not isinstance(facts.dtype, str) or not isinstance(facts.unit, str | None):
+            raise TypeError("a column without a name or a type")
+        if len(ends) == 1 or type(facts.n_missing) is not int or facts.n_missing < 0:
+            raise ValueError("a column with one end, or without a number of gaps")
         return facts
 
     def departures(self, column: Any) -> str | None:

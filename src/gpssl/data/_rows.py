@@ -94,6 +94,10 @@ class Keeper(Protocol):
         """Return the summary that was kept, and the number of its parts; None and 0 where there is none."""
         ...
 
+    def check_passed(self, n_parts: int, weight: float) -> None:
+        """Raise ValueError unless what was kept sums up so many parts, of rows with this weight in all."""
+        ...
+
     def keep(self, summary: Any, n_parts: int, *, finished: bool = False) -> None:
         """Keep the summary of the first `n_parts` parts, which are all if the pass is finished."""
         ...
@@ -172,10 +176,13 @@ class Rows:
         def count_and_summarize(part: Part) -> tuple[int, Summary]:
             return len(part.rows), summarize(part)
 
-        parts = self.parts()
+        parts, n_passed, weight = self.parts(), 0, 0.0
         for part in islice(parts, n_parts):
+            n_passed, weight = n_passed + 1, weight + float(part.weight.sum())
             if progress:
                 progress.skip(len(part.rows))
+        if keeper:
+            keeper.check_passed(n_passed, weight)
         for n_rows, summary in map_in_order(count_and_summarize, parts, n_threads=n_threads):
             total = summary if total is None else combine(total, summary)
             n_parts += 1

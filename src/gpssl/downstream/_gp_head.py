@@ -165,7 +165,7 @@ def _average_probit(logits: Logits) -> Array:
 def _sampled_moments(mean: Array, covariance: Array, normal: Array) -> tuple[Array, Array]:
     """Return mean and variance of softmax(f), f ~ N(mean, covariance), from samples. [n, K] each"""
     if mean.shape[1] == 1:  # two classes
-        std = np.sqrt(covariance[:, 0, 0] + 1e-10 * np.maximum(covariance[:, 0, 0], 1e-10))
+        std = np.sqrt(np.maximum(covariance[:, 0, 0], 0.0) + 1e-10 * np.maximum(covariance[:, 0, 0], 1e-10))
         second = expit(mean + std[:, None] * normal[:, 0])
         average, variance = second.mean(axis=1), second.var(axis=1, ddof=1)
         return np.column_stack([1 - average, average]), np.column_stack([variance, variance])

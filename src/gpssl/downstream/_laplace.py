@@ -36,6 +36,9 @@ START = 0.1
 LONGEST_STEP, FLATTEST_SLOPE = 3.0, 0.1
 """Bounds on a step of the search for the logarithm of the prior precision, and on the slope that it divides by."""
 
+HARDLY_DEFINITE = 2e-8
+"""What is added to a covariance that cannot be factorized, relative to its largest variance."""
+
 BLOCK_NUMBERS = 2**22
 """Numbers in the largest array of a block of draws: 32 MB."""
 
@@ -289,6 +292,16 @@ class _Newton:
     def _log_evidence(self, precision: Array) -> Array:
         log_prior = self.v.shape[1] * np.log(self._prior()[:, 0]).sum(axis=1)
         return -self.loss - self._penalty(self.v) + 0.5 * log_prior - 0.5 * np.linalg.slogdet(precision)[1]
+
+
+def covariance_factor(covariance: Array) -> Array:
+    """Return F with F Fᵀ = covariance, but for a little on the diagonal where rounding has left a matrix that is hardly definite. [P, P]"""
+    try:
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        largest = max(float(covariance.diagonal().max(initial=0.0)), np.finfo(float).tiny)
+        factor = np.linalg.cholesky(covariance / largest + HARDLY_DEFINITE * np.eye(len(covariance)))
+        return np.asarray(np.sqrt(largest) * factor, dtype=np.float64)
 
 
 def logit_covariance(covariance: Array, contrasts: Array) -> Array:

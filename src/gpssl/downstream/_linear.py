@@ -54,7 +54,7 @@ class LinearHeads:
         centered = Z - self.center[:, None, :]
         mean = self.intercept + (centered @ self.coefficients[:, :, None])[:, :, 0]
         of_weights = ((centered @ self.covariance) * centered).sum(axis=2)
-        return mean, np.sqrt((self.noise_variance + self.intercept_variance)[:, None] + of_weights)
+        return mean, np.sqrt((self.noise_variance + self.intercept_variance)[:, None] + np.maximum(of_weights, 0.0))
 
 
 class BayesianLinearRegression(RegressorMixin, BaseEstimator):

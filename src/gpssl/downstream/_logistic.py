@@ -21,7 +21,7 @@ from .._validation import check_draws, check_number, seed_from
 from ..data._arrays import row_blocks
 from ..data._labels import encode_classes
 from ._heads import ClassifierOfOneDraw
-from ._laplace import BLOCK_NUMBERS, Laplace, OneHotLabels, blocks_of_draws, fit_laplace, logit_covariance
+from ._laplace import BLOCK_NUMBERS, Laplace, OneHotLabels, blocks_of_draws, covariance_factor, fit_laplace, logit_covariance
 
 Array = NDArray[np.float64]
 
@@ -112,7 +112,7 @@ class LogisticHeads:
     def _samples(self, draw: int, X: Array) -> Array:
         """Return softmax(W x) at weights sampled from one draw's q, by Sobol points. [samples, n, K]"""
         mean = self.posterior.mean[draw]
-        factor = np.linalg.cholesky(self.posterior.covariance[draw])
+        factor = covariance_factor(self.posterior.covariance[draw])
         points = _sobol(mean.size, self.samples_per_draw, self.seed)
         shift = np.random.default_rng([self.seed, draw]).random(mean.size)  # another for each draw, so that errors average out
         normal = ndtri(np.clip((points + shift) % 1, 1e-12, 1 - 1e-12))

@@ -85,6 +85,8 @@ class ModelCard:
         card = cls(**{**content, "columns": None if columns is None else tuple(map(ColumnFacts.from_json, columns))})
         if not all(isinstance(part, dict) for part in (card.versions, card.settings, card.notes)):
             raise TypeError("a card without versions, settings or notes")
+        if not isinstance(card.model, str) or not isinstance(card.created, str) or not isinstance(card.n_rows, int | None):
+            raise TypeError("a card without a model, a date or a number of rows")
         return card
 
 

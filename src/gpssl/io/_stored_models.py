@@ -11,18 +11,20 @@ import numpy as np
 
 from .. import baselines
 from ..core._draws import FunctionDraws, KnownRows
-from ..core._features import Features
-from ..core._moments import Moments, Spectrum
+from ..core._features import Features, stable_cholesky
+from ..core._moment_files import check_sums
+from ..core._moments import FAR_BEYOND, Moments, Spectrum
 from ..core._objective import VARIANCE_FORMS, Objective
 from ..core._posterior import DrawnWeights, GaussianWeights, PointWeights, Posterior
+from ..data._arrays import hash_rows
 from ..estimator import GPSSL
 from ..inference._mode import Mode, ModeReport
 from ..inference._sampling import Sampling, SamplingReport
 from ..inference._variational import OptimizationReport, Variational
-from ..kernels._protocol import leaves
+from ..kernels._protocol import leaves, takes_missing_cells
 from ..kernels.strings import SubsequenceKernel
 from ._encoding import Form, ModelFileError, by_fields, by_fit, by_parameters, check_names
-from ._invariants import CLASSES, JITTER, ROUNDING, Content, Declaration, UnfitError, check, is_covariance, probe
+from ._invariants import CLASSES, ROUNDING, Content, Declaration, UnfitError, check, probe
 from ._stored_heads import RANDOM_STATE, SEED
 from ._stored_kernels import MOST_PATTERNS
 
@@ -46,10 +48,8 @@ DRAWS = ("n_draws", "n_components", "features", "directions", "seed", "rng", "kn
 
 MOST_STEPS = 10_000_000
 MOST_DRAWS = 2**16
-LARGEST_TOTAL = 1e16
-"""A little more than the largest total weight that `fit` takes."""
-FAR_BEYOND = 2.0
-"""Factor by which sums over rows may exceed what the kernel allows, where rows in single precision have rounding errors."""
+MOST_GAPS = 8
+"""Columns that are left out in turn to see whether a kernel can do without their cells."""
 
 # Features and moments
 
@@ -71,14 +71,33 @@ def _check_features(content: Content) -> None:
         error = np.abs(covariance @ z + content.parts["jitter"] * scale * z - factor @ (factor.T @ z))
         if not (error <= ROUNDING * len(z) ** 0.5 * np.abs(covariance).max()).all():
             raise UnfitError("a factor that belongs to another kernel or other points")
+        if takes_missing_cells(kernel) and points.ndim == 2:
+            rows = _with_gaps(points)
+            together = np.asarray(kernel(rows, rows), dtype=np.float64)
+            alone = covariance[:MOST_GAPS, :MOST_GAPS]
+            if not (np.abs(together[: len(alone), : len(alone)] - alone) <= ROUNDING * np.abs(covariance).max()).all():
+                raise UnfitError("a kernel for which rows are others beside rows with gaps")
+            stable_cholesky(together, kernel)
+
+
+def _with_gaps(points: Any) -> Any:
+    """Return some points, and the first of them with each cell missing in turn, and with all of them: texts are never missing."""
+    n_columns = min(points.shape[1], MOST_GAPS)
+    gaps = np.repeat(points[:1], n_columns + 1, axis=0)
+    are_numbers = np.array([type(cell) is not str for cell in points[0].tolist()])
+    for column in range(n_columns):
+        gaps[column if are_numbers[column] else -1, column] = np.nan if are_numbers[column] else gaps[-1, column]
+    gaps[-1, are_numbers] = np.nan
+    rows = np.concatenate([points[:MOST_GAPS], gaps])
+    return rows[np.sort(np.unique(hash_rows(rows, 0), return_index=True)[1])]
 
 
 def _check_moments(content: Content) -> None:
-    """Raise `UnfitError` unless the covariance of the kernel columns over the rows is one."""
-    largest = content.parts["second"].diagonal().max(initial=0.0)
-    centered = content.parts["second"] - np.outer(content.parts["first"], content.parts["first"]) / content.parts["weight"]
-    if not is_covariance(centered + JITTER * largest * np.eye(content.sizes["M"])):
-        raise UnfitError("sums over rows that no rows have")
+    parts = content.parts
+    try:
+        check_sums(parts["weight"], parts["first"], parts["second"], parts["diagonal"])
+    except ValueError as error:
+        raise UnfitError(f"sums that are none: {error}") from error
 
 
 _FEATURES = Declaration(
@@ -88,9 +107,9 @@ _FEATURES = Declaration(
 )
 _MOMENTS = Declaration(
     {
-        "weight": f"number >0 <={LARGEST_TOTAL:g}",
+        "weight": "number >0",
         "first": "[M]",
-        "second": "[M M] symmetric",
+        "second": "[M M]",
         "diagonal": "number >=0",
         "fingerprint": "text",
     },
