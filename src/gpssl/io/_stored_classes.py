@@ -3,7 +3,7 @@
 The names are part of the format: a class that is renamed keeps its name here. Where a class is removed, or its parts change, older
 files must stay readable, or else the format gets a new number.
 
-Classifiers, regressors and pools are in this file, all others in `_stored_kernels.py`, `_stored_heads.py` and `_stored_models.py`.
+Classifiers, regressors, clusterings and pools are in this file, all others in `_stored_kernels.py`, `_stored_heads.py` and `_stored_models.py`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,14 @@ from ..downstream._predictors import MarginalizedClassifier, MarginalizedRegress
 from ..downstream._weighting import MemberShare
 from ._encoding import Form, Forms, ModelFileError, by_fields, by_fit
 from ._invariants import CLASSES, Content, Declaration, Shown, UnfitError, check
-from ._stored_heads import HEAD_FORMS, JOBS, RANDOM_STATE, check_classes
+from ._stored_heads import HEAD_FORMS, JOBS, RANDOM_STATE, SEED, check_classes
 from ._stored_kernels import KERNEL_FORMS
-from ._stored_models import COLUMNS, MODEL_FORMS, OF_COLUMNS, check_same_columns
+from ._stored_models import COLUMNS, MODEL_FORMS, OF_COLUMNS
 
+CLUSTERED = (
+    *("representation_", "functions_", "labels_", "probabilities_", "n_clusters_", "n_clusters_proba_", "one_cloud_proba_", "centers_"),
+    *("_scale", "_seed"),
+)
 HEADED = (
     *("representation_", "functions_", "heads_", "n_labeled_", "classes_"),
     *("members_", "draw_weights_", "n_effective_draws_"),  # since draws are weighed
@@ -38,6 +42,58 @@ STORED_AS = {"n_labeled_": "n_labelled_"}
 PARTS = ("gpssl.KernelMembers", "gpssl.DrawnMember", "gpssl.TransformedMember")
 CLASSES["Part"] = lambda name, _: name in PARTS
 CLASSES["Transformer"] = lambda name, value: name == "gpssl.Posterior" or hasattr(value, "transform")
+
+# Columns
+
+
+def _check_same_columns(*models: Any) -> None:
+    """Raise ModelFileError unless all of these that are fitted to columns have the same ones."""
+    known = [vars(model) for model in (getattr(one, "estimator", one) for one in models)]
+    for name in COLUMNS[:2]:
+        found = [list(np.atleast_1d(one[name])) for one in known if name in one]
+        if any(one != found[0] for one in found) or (name == COLUMNS[0] and 0 < len(found) < len(known)):
+            raise ModelFileError("models in it have different columns")
+
+
+# Clusterings
+
+
+def _check_clustered(content: Content) -> None:
+    if "centers_" in content.parts and not all(name.lstrip("_") in content.parts for name in CLUSTERED):
+        raise UnfitError("only a part of what fit sets")
+
+
+def _clustering() -> Form:
+    from ..clustering._estimator import PosteriorClustering  # few models are one
+
+    declaration = Declaration(
+        {"max_clusters": "int >=1", "n_draws": "int >=1", "random_state": RANDOM_STATE, "representation": "None | Representation"},
+        {
+            **OF_COLUMNS,
+            "representation_": "Representation M",
+            "functions_": "FunctionDraws S J D?",
+            "labels_": "[n] whole nonnegative",
+            "probabilities_": "[n K] nonnegative shares",
+            "n_clusters_": "int >=1 =K",
+            "n_clusters_proba_": "dict",
+            "one_cloud_proba_": "number >=0 <=1",
+            "centers_": "[S K J] moderate",
+            "scale": "[J J] moderate",
+            "seed": SEED,
+        },
+        shows="K",
+        also=_check_clustered,
+    )
+    plain = by_fit(PosteriorClustering, (*CLUSTERED, *COLUMNS), declaration)
+
+    def put_together(parts: dict[str, Any]) -> Any:
+        model = plain.put_together(parts)
+        if "functions_" in vars(model):
+            _check_same_columns(model, model.representation_, model.functions_)
+        return model
+
+    return Form(plain.kind, plain.take_apart, put_together, declaration)
+
 
 # Pools
 
@@ -199,7 +255,7 @@ def _headed(kind: type, *more: str) -> Form:
                 check_classes(fitted["classes_"])
             check_is_fitted(inner(model.representation_))
             functions = fitted.get("functions_")
-            check_same_columns(model, model.representation_, *([functions] if isinstance(functions, FunctionDraws) else []))
+            _check_same_columns(model, model.representation_, *([functions] if isinstance(functions, FunctionDraws) else []))
         return model
 
     return Form(kind, plain.take_apart, put_together, declaration)
@@ -217,6 +273,7 @@ _FORMS: dict[str, Callable[[], Form]] = {
     "gpssl.MarginalizedRegressor": partial(_headed, MarginalizedRegressor),
     "gpssl.Member": lambda: by_fields(Member, Declaration({"name": "text", "form": "None | 'kernel' | 'draws'", "weight": "number >=0"})),
     "gpssl.MemberShare": lambda: by_fields(MemberShare, Declaration({"name": "text", "share": "number >=0 <=1.000001"})),
+    "gpssl.PosteriorClustering": _clustering,
     "gpssl.RepresentationPool": lambda: Form(RepresentationPool, _POOL.take_apart, _pool_together, _POOL.declaration),
     "gpssl.TransformedMember": lambda: by_fields(TransformedMember, _TRANSFORMED_MEMBER),
 }

@@ -36,10 +36,6 @@ CLASSES["Representation"] = lambda name, _: name in REPRESENTATIONS
 CLASSES["Inference"] = lambda name, _: name in INFERENCES
 CLASSES["Report"] = lambda name, _: name in ("gpssl.ModeReport", "gpssl.OptimisationReport", "gpssl.SamplingReport")
 
-CLUSTERED = (
-    *("representation_", "functions_", "labels_", "probabilities_", "n_clusters_", "n_clusters_proba_", "one_cloud_proba_", "centers_"),
-    *("_scale", "_seed"),
-)
 COLUMNS = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
 """Attributes in which scikit-learn keeps the columns of rows and the form of results."""
 
@@ -72,12 +68,21 @@ def _check_features(content: Content) -> None:
         if not (error <= ROUNDING * len(z) ** 0.5 * np.abs(covariance).max()).all():
             raise UnfitError("a factor that belongs to another kernel or other points")
         if takes_missing_cells(kernel) and points.ndim == 2:
-            rows = _with_gaps(points)
-            together = np.asarray(kernel(rows, rows), dtype=np.float64)
-            alone = covariance[:MOST_GAPS, :MOST_GAPS]
-            if not (np.abs(together[: len(alone), : len(alone)] - alone) <= ROUNDING * np.abs(covariance).max()).all():
-                raise UnfitError("a kernel for which rows are others beside rows with gaps")
-            stable_cholesky(together, kernel)
+            _check_gaps(kernel, points, covariance[:MOST_GAPS, :MOST_GAPS])
+
+
+def _check_gaps(kernel: Any, points: Any, alone: Any) -> None:
+    """Raise `UnfitError` unless points have the same kernel beside rows with gaps, and all of them together a covariance."""
+    rows = _with_gaps(points)
+    try:
+        together = np.asarray(kernel(rows, rows), dtype=np.float64)
+    except ValueError as error:
+        if "missing" in str(error):  # one of its kernels, or the kernel for a group of columns, needs all cells, and says so
+            return
+        raise
+    if not (np.abs(together[: len(alone), : len(alone)] - alone) <= ROUNDING * np.abs(alone).max()).all():
+        raise UnfitError("a kernel for which rows are others beside rows with gaps")
+    stable_cholesky(together, kernel)
 
 
 def _with_gaps(points: Any) -> Any:
@@ -353,52 +358,6 @@ def _prior_together(parts: dict[str, Any]) -> baselines.GPPrior:
     return prior
 
 
-def _check_clustered(content: Content) -> None:
-    if "centers_" in content.parts and not all(name.lstrip("_") in content.parts for name in CLUSTERED):
-        raise UnfitError("only a part of what fit sets")
-
-
-def _clustering() -> Form:
-    from ..clustering._estimator import PosteriorClustering  # few models are one
-
-    declaration = Declaration(
-        {"max_clusters": "int >=1", "n_draws": "int >=1", "random_state": RANDOM_STATE, "representation": "None | Representation"},
-        {
-            **OF_COLUMNS,
-            "representation_": "Representation M",
-            "functions_": "FunctionDraws S J D?",
-            "labels_": "[n] whole nonnegative",
-            "probabilities_": "[n K] nonnegative shares",
-            "n_clusters_": "int >=1 =K",
-            "n_clusters_proba_": "dict",
-            "one_cloud_proba_": "number >=0 <=1",
-            "centers_": "[S K J] moderate",
-            "scale": "[J J] moderate",
-            "seed": SEED,
-        },
-        shows="K",
-        also=_check_clustered,
-    )
-    plain = by_fit(PosteriorClustering, (*CLUSTERED, *COLUMNS), declaration)
-
-    def put_together(parts: dict[str, Any]) -> Any:
-        model = plain.put_together(parts)
-        if "functions_" in vars(model):
-            check_same_columns(model, model.representation_, model.functions_)
-        return model
-
-    return Form(plain.kind, plain.take_apart, put_together, declaration)
-
-
-def check_same_columns(*models: Any) -> None:
-    """Raise ModelFileError unless all of these that are fitted to columns have the same ones."""
-    known = [vars(model) for model in (getattr(one, "estimator", one) for one in models)]
-    for name in COLUMNS[:2]:
-        found = [list(np.atleast_1d(one[name])) for one in known if name in one]
-        if any(one != found[0] for one in found) or (name == COLUMNS[0] and 0 < len(found) < len(known)):
-            raise ModelFileError("models in it have different columns")
-
-
 # Methods of inference, and their reports
 
 _TIES = {"n_tied": "int >=0", "n_left_out": "int >=0"}
@@ -425,7 +384,6 @@ MODEL_FORMS: dict[str, Callable[[], Form]] = {
     "gpssl.OptimisationReport": lambda: by_fields(OptimizationReport, _OPTIMIZED),
     "gpssl.PointWeights": lambda: by_fields(PointWeights, _POINT),
     "gpssl.Posterior": lambda: by_fields(Posterior, _POSTERIOR),
-    "gpssl.PosteriorClustering": _clustering,
     "gpssl.Sampling": partial(by_parameters, Sampling, _SAMPLING),
     "gpssl.SamplingReport": lambda: by_fields(SamplingReport, Declaration(_TIES)),
     "gpssl.Spectrum": lambda: by_fields(Spectrum, _SPECTRUM),
