@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from answers import check_answers, finite
-from mutations import changed_on_purpose, changed_sums, damaged
+from file_changes import changed_on_purpose, changed_sums, damaged
 from stored_sums import PART_ROWS, X, of_sums, rows_in_a_file
 
 import gpssl

@@ -3,7 +3,8 @@
 The names are part of the format: a class that is renamed keeps its name here. Where a class is removed, or its parts change, older
 files must stay readable, or else the format gets a new number.
 
-Classifiers, regressors, clusterings and pools are in this file, all others in `_stored_kernels.py`, `_stored_heads.py` and `_stored_models.py`.
+Classifiers, regressors, clusterings and pools are in this file, all others in `_stored_kernels.py`, `_stored_heads.py` and
+`_stored_models.py`.
 """
 
 from __future__ import annotations
