@@ -31,7 +31,7 @@ def client() -> Iterator[Any]:
     settings = {"distributed.worker.daemon": True, "distributed.admin.log-format": "%(message)s", "logging.distributed": "critical"}
     with (
         dask.config.set(settings),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from ._rows import Array, Keeper, Part, Rows, SliceableRows, Summary, check_part
 
 FAN_IN = 8
 """Summaries that are combined at a time: a tree, so that no worker holds them all."""
+
+OUR_NOTE = "This happened while gpssl summarized a partition."
+"""Tells errors about what rows hold, which are sentences already, from those of tasks that were to bring the rows."""
 
 
 class DaskRows(Rows):
@@ -70,7 +73,10 @@ class DaskRows(Rows):
             length = lengths[i]
             weight = None if self.sample_weight is None or length is None else self.weight_of(start, length)
             summaries.append(_delayed(_summarize_chunk)(chunk, shared_summarize, shared_combine, weight, f"partition {i}", start))
-        total = _compute(_tree(summaries, shared_combine), summaries, lengths, progress)
+        counts = [1 if length is None else length for length in lengths]
+        if progress is not None and None in lengths:
+            progress.unit, progress.total = "partitions", len(chunks)
+        total = _compute(_tree(summaries, shared_combine), summaries, self._retries, progress, counts)
         if total is None:
             raise ValueError("Found 0 rows: there is nothing to learn from.")
         return total
@@ -92,6 +98,17 @@ class DaskRows(Rows):
             meta=np.empty((0,) * len(shape), dtype=dtype),
         )
 
+    @property
+    def _retries(self) -> int:
+        """How often to repeat a task that fails, as `dask.annotate` has it here or had it where the rows were made."""
+        import dask
+
+        # Where Dask optimizes a graph, annotations of its layers are lost, so that they are read from the collection.
+        layers = [] if self.is_frame else self.X.__dask_graph__().layers.values()
+        annotations = [dask.get_annotations(), *(layer.annotations or {} for layer in layers)]
+        wanted = [found["retries"] for found in annotations if isinstance(found.get("retries"), int)]
+        return max(wanted, default=0)
+
     def _lengths(self, chunks: list[Any]) -> Sequence[int | None]:
         """Return the number of rows of each chunk. A data frame has to be read for this, which is done only where there are weights."""
         import dask
@@ -102,7 +119,8 @@ class DaskRows(Rows):
             return [None] * len(chunks)
         if self._frame_lengths is None:
             # Dask may have merged partitions on the way to these chunks: what counts is theirs.
-            self._frame_lengths = [int(length) for length in dask.compute(*[_delayed(len)(chunk) for chunk in chunks])]
+            lengths = [_delayed(len)(chunk) for chunk in chunks]
+            self._frame_lengths = _compute(dask.delayed(lengths), lengths, self._retries)
             self.check_weights_are_as_many(sum(self._frame_lengths))
         return self._frame_lengths
 
@@ -160,10 +178,14 @@ def _summarize_chunk(
     first: int | None,
 ) -> Summary | None:
     """Summarize a chunk on a worker; return None for an empty one. The scheduler has its own threads, so that BLAS gets one."""
-    rows = _as_rows(chunk)
-    weight = np.ones(rows.shape[0]) if weight is None else weight
-    with one_blas_thread():
-        return _combine_all(combine, [summarize(part) for part in _parts_of_chunk(rows, weight, place, first)])
+    try:
+        rows = _as_rows(chunk)
+        weight = np.ones(rows.shape[0]) if weight is None else weight
+        with one_blas_thread():
+            return _combine_all(combine, [summarize(part) for part in _parts_of_chunk(rows, weight, place, first)])
+    except Exception as error:
+        error.add_note(OUR_NOTE)
+        raise
 
 
 def _combine_all(combine: Callable[[Summary, Summary], Summary], summaries: list[Summary | None]) -> Summary | None:
@@ -199,32 +221,74 @@ def _tree(summaries: list[Any], combine: Any) -> Any:
     return level[0]
 
 
-def _compute(root: Any, leaves: list[Any], lengths: Sequence[int | None], progress: Progress | None) -> Any:
-    """Compute on the active scheduler, and count rows as their chunks are finished, or chunks where their rows are not known."""
+def _compute(root: Any, leaves: list[Any], retries: int, progress: Progress | None = None, counts: Sequence[int] = ()) -> Any:
+    """Compute what combines the leaves, one for each partition, on the active scheduler; count each as its leaf is finished."""
     from dask.base import get_scheduler
     from dask.callbacks import Callback
 
-    if progress is None or not progress.is_watched:
-        return root.compute()
-    counts = {leaf.key: 1 if length is None else length for leaf, length in zip(leaves, lengths, strict=True)}
-    if None in lengths:
-        progress.unit, progress.total = "partitions", len(leaves)
     client = getattr(get_scheduler(collections=[root]), "__self__", None)
+    watched = progress if progress is not None and progress.is_watched else None
     if type(client).__module__.startswith("distributed"):
-        result = _compute_on_cluster(client, root, leaves, counts, progress)
+        result = _compute_on_cluster(client, root, leaves, retries, watched, counts)
+    elif watched is None:
+        result = _compute_here(root)
     else:
-        with Callback(posttask=lambda key, *_: progress.advance(counts.get(key, 0))):
-            result = root.compute()
-    progress.finish()
+        count_of = {leaf.key: count for leaf, count in zip(leaves, counts, strict=True)}
+        with Callback(posttask=lambda key, *_: watched.advance(count_of.get(key, 0))):
+            result = _compute_here(root)
+    if watched:
+        watched.finish()
     return result
 
 
-def _compute_on_cluster(client: Any, root: Any, leaves: list[Any], counts: dict[str, int], progress: Progress) -> Any:
+def _compute_here(root: Any) -> Any:
+    """Compute on threads or processes of this machine, which tell no partition where a task fails."""
+    try:
+        return root.compute()
+    except Exception as error:
+        if OUR_NOTE in getattr(error, "__notes__", ()):
+            raise
+        raise RuntimeError(f"Dask could not compute a partition of the rows: {_in_words(error)}") from error
+
+
+def _compute_on_cluster(client: Any, root: Any, leaves: list[Any], retries: int, progress: Progress | None, counts: Sequence[int]) -> Any:
+    """Compute on workers. Where a leaf fails for good, drop the rest and say which partition it was."""
     from distributed import as_completed
 
-    total = client.compute(root)
-    for leaf in as_completed(client.compute(leaves)):
-        if leaf.status == "finished":
-            progress.advance(counts.get(leaf.key, 0))
-        leaf.release()  # the summary may go as soon as it has been added
-    return total.result()
+    total, *futures = client.compute([root, *leaves], retries=retries)
+    places = {leaf.key: i for i, leaf in enumerate(leaves)}
+    try:
+        for future in as_completed(futures):
+            if future.status == "error":
+                _raise_for_partition(places[future.key], future)
+            if progress is not None:
+                progress.advance(counts[places[future.key]])
+            future.release()  # the summary may go as soon as it has been added
+        return total.result()
+    finally:
+        for future in (total, *futures):
+            future.release()  # after a failure, nobody wants the rest; to cancel what has failed would break the connection
+
+
+def _raise_for_partition(place: int, future: Any) -> NoReturn:
+    """Raise the error of a partition that failed for good: our own as it is, any other in a sentence that names the partition."""
+    from distributed.scheduler import KilledWorker
+
+    error = future.exception()
+    if OUR_NOTE in getattr(error, "__notes__", ()):
+        raise error
+    if isinstance(error, KilledWorker):
+        raise RuntimeError(
+            f"Workers died again and again while they computed partition {place} of the rows or had it waiting, as they do where memory "
+            "runs out: make the partitions smaller (rechunk, repartition), or give the workers more memory."
+        ) from error
+    raise RuntimeError(
+        f"Dask could not compute partition {place} of the rows: {_in_words(error)} Where another try may succeed, tell Dask to repeat what "
+        "fails: with dask.annotate(retries=3): model.fit(X)."
+    ) from error
+
+
+def _in_words(error: BaseException) -> str:
+    """Return type and message of an error, as the end of a sentence."""
+    message = f"{type(error).__name__}: {error}".rstrip(" :.")
+    return f"{message}."
