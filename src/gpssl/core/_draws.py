@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import Lock
@@ -14,7 +16,7 @@ from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Tags, TargetTags
 
-from .._runtime.threads import map_on_threads
+from .._runtime.threads import map_on_threads, one_blas_thread
 from ..data._arrays import hash_normals, hash_rows, in_double_precision, result_dtype, row_blocks
 from ..kernels._protocol import BlockKernel, block_kernel, kernel_diagonal
 from ._checked_rows import check_new_rows
@@ -65,7 +67,7 @@ class FunctionDraws:
         self._frozen = False
         self._outgrown = False
         self._settled: tuple[int, bool] | None = None
-        self._lock = Lock()
+        self._locks: dict[int, Lock] = {}
 
     def __call__(self, X: Any) -> Any:
         """Return the value of every function at every row; lazily for Dask. [S, n, J]"""
@@ -76,30 +78,34 @@ class FunctionDraws:
         elif not rows.come_at_once and not self._frozen:
             if len(self._known) + rows.count() <= EXACT_ROWS:
                 return self._evaluate(np.concatenate([part.rows for part in rows.parts()]))
-            self._frozen = self._outgrown = True  # for all rows of this call alike, and not after some parts
+            with self._lock:
+                self._frozen = self._outgrown = True  # for all rows of this call alike, and not after some parts
         return rows.map(self._evaluate, shape)
 
     def _evaluate(self, rows: NDArray[Any]) -> Array:
         hashes = hash_rows(rows, self._seed)
-        with self._lock:
+        with self._lock, one_blas_thread():
             if not self._frozen:
                 self._remember(rows, hashes)
-        places = self._known.places(hashes)
-        known = places >= 0
-        if known.all():
-            return self._by_function(self._at_known(rows, places).astype(result_dtype(rows), copy=False))
+            known = self._known  # other threads may replace it; if these are not all known now, it is the last one
+        places = known.places(hashes)
+        is_known = places >= 0
+        if is_known.all():
+            return self._by_function(self._at_known(rows, known, places).astype(result_dtype(rows), copy=False))
         values = self._beyond(rows, hashes)
-        if known.any():
-            values[known] = self._at_known(rows[known], places[known])
+        if is_known.any():
+            values[is_known] = self._at_known(rows[is_known], known, places[is_known])
         return self._by_function(values)
 
     def freeze(self) -> None:
         """Remember no further rows: copies of the functions, in other processes, stay the same functions whatever they are asked."""
-        self._frozen = True
+        with self._lock:
+            self._frozen = True
 
     def settle(self) -> None:
         """Let `one_row_at_a_time` condition on the rows seen so far and on no others, whatever the functions are called with later."""
-        self._settled = (len(self._known), self._outgrown)
+        with self._lock:
+            self._settled = (len(self._known), self._outgrown)
 
     def one_row_at_a_time(self, X: Any) -> Any:
         """Return the functions at each row by itself, given the rows that they were called with before; remember nothing. [S, n, J]
@@ -130,12 +136,19 @@ class FunctionDraws:
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the path, which follows from the rest, and the lock, which belongs to this process."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_path", "_lock")}
+        """Leave out the path, which follows from the rest, and the locks; the rows and the noise to come fit each other."""
+        with self._lock:
+            state = {**self.__dict__, "_rng": deepcopy(self._rng)}
+        return {name: value for name, value in state.items() if name not in ("_path", "_locks")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock = Lock()
+        self._locks = {}
+
+    @property
+    def _lock(self) -> Lock:
+        """The lock of this process: one that another thread held while the process was forked would stay locked in the child."""
+        return self._locks.setdefault(os.getpid(), Lock())
 
     def _by_function(self, values: Array) -> Array:
         """Return the values [n, S J] in the order [S, n, J]."""
@@ -186,25 +199,27 @@ class FunctionDraws:
     def _given_known(self, X: NDArray[Any], noise: Callable[[slice], Array], n_known: int | None = None) -> Array:
         """Return the functions at each row by itself, given the residual at the (first) known rows and a block's noise. [n, S J]"""
         values = self._features.project(X, self._directions)
-        for block in row_blocks(len(X), 500):
-            rows = in_double_precision(X[block])
-            whitened = self._features.whitened(rows)
-            given = self._given(rows, whitened, n_known)
-            variance = self._features.residual_variance(rows, whitened) - (given**2).sum(axis=0)
-            mean, std = given.T @ self._known.noise[:n_known], np.sqrt(np.maximum(variance, 0.0))
-            values[block] += mean + std[:, None] * noise(block)
+        with one_blas_thread():
+            for block in row_blocks(len(X), 500):
+                rows = in_double_precision(X[block])
+                whitened = self._features.whitened(rows)
+                given = self._given(rows, whitened, n_known)
+                variance = self._features.residual_variance(rows, whitened) - (given**2).sum(axis=0)
+                mean, std = given.T @ self._known.noise[:n_known], np.sqrt(np.maximum(variance, 0.0))
+                values[block] += mean + std[:, None] * noise(block)
         return values
 
-    def _at_known(self, X: NDArray[Any], places: NDArray[np.intp]) -> Array:
+    def _at_known(self, X: NDArray[Any], known: KnownRows, places: NDArray[np.intp]) -> Array:
         """Return the functions at rows that are remembered. [n, S J]"""
-        return self._features.project(X, self._directions) + self._known.residuals[places]
+        return self._features.project(X, self._directions) + known.residuals[places]
 
     # Rows beyond
 
     @cached_property
     def _path(self) -> Path | None:
         """The path through the known rows. It is built once these are frozen, because that costs as much as a thousand rows."""
-        return Path.build(self._features, self._directions, self._known, np.random.default_rng([self._seed, 3]))
+        with one_blas_thread():
+            return Path.build(self._features, self._directions, self._known, np.random.default_rng([self._seed, 3]))
 
     def _beyond(self, X: NDArray[Any], hashes: NDArray[np.uint64]) -> Array:
         """Return the functions at rows that are not remembered. [n, S J]"""
@@ -239,7 +254,12 @@ class KnownRows:
     @cached_property
     def residuals(self) -> Array:
         """e(K), for each function. [n, S J]"""
-        return self.factor @ self.noise
+        with one_blas_thread():
+            return self.factor @ self.noise
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the residuals, which follow from the rest."""
+        return {name: value for name, value in self.__dict__.copy().items() if name != "residuals"}
 
     def __len__(self) -> int:
         return len(self.hashes)

@@ -76,7 +76,7 @@ class Features:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the cached function, which can be neither pickled nor shared."""
-        return {name: value for name, value in self.__dict__.items() if name != "_fill"}
+        return {name: value for name, value in self.__dict__.copy().items() if name != "_fill"}
 
     @property
     def n_points(self) -> int:
@@ -128,11 +128,13 @@ class Features:
 
     def whiten(self, columns: Array) -> Array:
         """Return L⁻¹ c for each column c. [M, n]"""
-        return solve_triangular(self.factor, columns, lower=True, check_finite=False)
+        with one_blas_thread():
+            return solve_triangular(self.factor, columns, lower=True, check_finite=False)
 
     def unwhiten(self, directions: Array) -> Array:
         """Return L⁻ᵀ d for each column d. [M, n]"""
-        return solve_triangular(self.factor, directions, lower=True, trans="T", check_finite=False)
+        with one_blas_thread():
+            return solve_triangular(self.factor, directions, lower=True, trans="T", check_finite=False)
 
     def whitened(self, X: NDArray[Any]) -> Array:
         """Return a(x) for each of a few rows: the result is dense. [M, n]"""

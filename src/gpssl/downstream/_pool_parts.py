@@ -122,7 +122,7 @@ class KernelMembers:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what follows from the rest."""
-        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+        return {name: value for name, value in self.__dict__.copy().items() if not name.startswith("_")}
 
 
 @dataclass(frozen=True)
