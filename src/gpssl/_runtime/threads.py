@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,8 +35,14 @@ class _OneBlasThread:
         self._users = 0
         self._found: list[dict[str, Any]] = []
         self._own = threading.local()
+        if hasattr(os, "register_at_fork"):
+            # Not while a thread changes the limit, of which the child would know one half; and the child has this thread only.
+            os.register_at_fork(before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._forget_other_threads)
 
     def __enter__(self) -> None:
+        if self._limiters():  # within itself, which costs nothing
+            self._limiters().append(None)
+            return
         with self._lock:
             limiter = _thread_pools().limit(limits=1)
             if self._users == 0:
@@ -44,11 +51,18 @@ class _OneBlasThread:
             self._limiters().append(limiter.__enter__())
 
     def __exit__(self, *exception: object) -> None:
+        limiter = self._limiters().pop()
+        if limiter is None:
+            return
         with self._lock:
             self._users -= 1
-            limiter = self._limiters().pop()
             limiter._original_info = [self._give_back(*pools) for pools in zip(self._found, limiter._original_info, strict=True)]
             limiter.__exit__(*exception)
+
+    def pools(self) -> list[dict[str, Any]]:
+        """Return the thread pools as they are without the limit."""
+        with self._lock:
+            return self._found if self._users else _thread_pools().info()
 
     def _give_back(self, found: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
         """Return what to restore for one pool. OpenMP's limit belongs to the thread, so that each limiter restores its own."""
@@ -56,8 +70,17 @@ class _OneBlasThread:
             return own
         return {**own, "num_threads": 1} if self._users else found
 
+    def _forget_other_threads(self) -> None:
+        """Lift, in a child process, the limit that threads of its parent have set, which are not here to lift it."""
+        others, self._users = self._users > bool(self._limiters()), int(bool(self._limiters()))
+        if others and not self._users:
+            limiter = _thread_pools().limit(limits=None)
+            limiter._original_info = [self._give_back(*pools) for pools in zip(self._found, limiter._original_info, strict=True)]
+            limiter.restore_original_limits()
+        self._lock.release()
+
     def _limiters(self) -> list[Any]:
-        """Return the limiters of this thread, the innermost last."""
+        """Return the limiter of this thread, then None for each time that the thread has entered again."""
         if not hasattr(self._own, "limiters"):
             self._own.limiters = []
         return self._own.limiters
@@ -67,7 +90,10 @@ _ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def one_blas_thread() -> _OneBlasThread:
-    """Return a context with one BLAS thread, for small matrices: there a second thread gains nothing and changes the last digits."""
+    """Return a context with one BLAS thread: more would change the last digits, and gain nothing for small matrices.
+
+    The threads of `map_on_threads` and `map_in_order` are not limited by it.
+    """
     return _ONE_BLAS_THREAD
 
 
@@ -76,12 +102,26 @@ def n_blas_threads() -> int:
     return max((pool["num_threads"] for pool in _thread_pools().info() if pool["user_api"] == "blas"), default=1)
 
 
+_own = threading.local()
+
+
+def n_workers() -> int:
+    """Return how many threads to spread work over: as many as BLAS would use without `one_blas_thread`, but one in such a thread itself."""
+    if getattr(_own, "is_worker", False):
+        return 1
+    return max((pool["num_threads"] for pool in _ONE_BLAS_THREAD.pools() if pool["user_api"] == "blas"), default=1)
+
+
+def _become_worker() -> None:
+    _own.is_worker = True
+
+
 class InOrder(Generic[Item, Result]):
     """Apply a function to items on threads while the caller goes on. What is still under way at the end of the block is dropped."""
 
     def __init__(self, function: Callable[[Item], Result], n_threads: int) -> None:
         self._function = function
-        self._executor = ThreadPoolExecutor(n_threads)
+        self._executor = ThreadPoolExecutor(n_threads, initializer=_become_worker)
         self._pending: deque[Future[Result]] = deque()
 
     def add(self, item: Item) -> None:
@@ -105,7 +145,7 @@ def map_on_threads(function: Callable[[Item], Result], blocks: Sequence[Item]) -
 
     The result does not depend on the number of threads: each block is computed by one thread from start to end.
     """
-    return list(map_in_order(function, blocks, n_threads=min(n_blas_threads(), len(blocks))))
+    return list(map_in_order(function, blocks, n_threads=min(n_workers(), len(blocks))))
 
 
 def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> Iterator[Result]:

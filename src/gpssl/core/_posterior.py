@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._runtime.threads import map_on_threads
+from .._runtime.threads import map_on_threads, one_blas_thread
 from ..data._arrays import BLOCK_ROWS, result_dtype, row_blocks, rows_in_cache
 from ..kernels._protocol import kernel_diagonal
 from ._draws import FunctionDraws
@@ -69,7 +69,9 @@ class Posterior:
 
     def mean(self, X: NDArray[Any]) -> Array:
         """Return E f_j(x) = Σ_a b_a(x) E v_ja. [n, J]"""
-        return self.features.project(X, self.basis @ self.weights.mean.T)
+        with one_blas_thread():
+            directions = self.basis @ self.weights.mean.T
+        return self.features.project(X, directions)
 
     def std(self, X: NDArray[Any]) -> Array:
         """Return sqrt(k(x, x) − Σ_a b_a(x)² + Var(Σ_a b_a(x) v_ja)). [n, J]"""
@@ -97,7 +99,8 @@ class Posterior:
 
     def _fill(self, X: NDArray[Any], std: Array, mean: Array | None = None, centered: _Centered | None = None) -> None:
         """Fill in the standard deviation, and the mean where it is asked for, block by block on threads."""
-        directions, weights = self.features.unwhiten(self.basis), self.features.unwhiten(self.basis @ self.weights.mean.T)
+        with one_blas_thread():
+            directions, weights = self.features.unwhiten(self.basis), self.features.unwhiten(self.basis @ self.weights.mean.T)
         center = np.zeros(self.features.n_points) if centered is None else self.features.unwhiten(centered.center[:, None])[:, 0]
         self.features.columns(X[:1])  # builds what the threads share
 
@@ -130,7 +133,8 @@ class Posterior:
         n_points, rank = self.basis.shape
         if rank == 0:
             return np.eye(n_points)
-        completed, _ = np.linalg.qr(self.basis, mode="complete")
+        with one_blas_thread():
+            completed, _ = np.linalg.qr(self.basis, mode="complete")
         return np.concatenate([self.basis, completed[:, rank:]], axis=1)
 
     def kernel_weights(self, basis: Array) -> Array:
@@ -157,8 +161,9 @@ class Posterior:
         learned = self.weights.draw(n_draws, rng)
         n_components = learned.shape[1]
         prior = rng.standard_normal((self.features.n_points, n_draws * n_components))
-        change = learned.reshape(n_draws * n_components, -1).T - self.basis.T @ prior
-        directions = prior + self.basis @ change
+        with one_blas_thread():
+            change = learned.reshape(n_draws * n_components, -1).T - self.basis.T @ prior
+            directions = prior + self.basis @ change
         return FunctionDraws(self.features, directions, n_components, seed)
 
 

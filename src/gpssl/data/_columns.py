@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from .._runtime.progress import Progress
-from .._runtime.threads import map_in_order, n_blas_threads
+from .._runtime.threads import map_in_order, n_workers
 from ._calendar import CYCLES, Cycle, Wave
 from ._csv_writing import as_text
 from ._decisions import Wanted, kind_of, settle_ways
@@ -344,7 +344,7 @@ def encoded_arrays(
     The columns in `texts` stay text, in an array of objects.
     """
     encode = partial(_beside_each_other, columns=columns, dtype=dtype, texts=texts)
-    return map_in_order(encode, source.parts(origins(columns)), n_threads=n_blas_threads())
+    return map_in_order(encode, source.parts(origins(columns)), n_threads=n_workers())
 
 
 def _beside_each_other(

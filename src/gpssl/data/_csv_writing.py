@@ -23,7 +23,7 @@ from pyarrow import compute
 
 from .._runtime import is_standard
 from .._runtime.files import written_beside
-from .._runtime.threads import InOrder, n_blas_threads
+from .._runtime.threads import InOrder, n_workers
 from ._outputs import Style, ending_of
 from ._readings import canonical
 
@@ -41,7 +41,7 @@ def csv_writer(path: Path, first: pd.DataFrame, style: Style) -> Iterator[Write]
     with text_file(path, style.encoding) as file:
         names = _quoted(pa.array([str(name) for name in first.columns]), separator)
         file.write((separator.join(names.to_pylist()) + "\n").encode())
-        to_lines, n_threads = partial(_lines, separator=separator, decimal=style.decimal), n_blas_threads()
+        to_lines, n_threads = partial(_lines, separator=separator, decimal=style.decimal), n_workers()
         with InOrder(to_lines, n_threads) as lines:
 
             def write(frame: pd.DataFrame) -> None:  # threads make lines of these rows, while the caller makes the next

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .._runtime.progress import Progress
-from .._runtime.threads import map_in_order, n_blas_threads
+from .._runtime.threads import map_in_order, n_workers
 from ._arrays import mixed_bits, smallest_distinct
 from ._frames import MOST_LEVELS, are_codes
 from ._quantities import FEW_NUMBERS, MOST_WORDS, NO_TALLY, Tally, count_words
@@ -131,7 +131,7 @@ def profile(source: TableSource, ways_of: dict[str, Way], progress: Progress | N
         return _profiled(part.cells.columns, ways)
 
     def values_of_parts() -> Iterator[dict[str, Array]]:
-        for found in map_in_order(summarize, source.parts(names), n_threads=n_blas_threads()):
+        for found in map_in_order(summarize, source.parts(names), n_threads=n_workers()):
             new = [one.findings for one in found]
             total[:] = [one + other for one, other in zip(total, new, strict=True)] if total else new
             if progress and new:

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_array
 
 from .._runtime.progress import Progress
-from .._runtime.threads import map_in_order, n_blas_threads
+from .._runtime.threads import map_in_order, n_workers
 from ._arrays import DistinctRows, distinct_rows, merge_distinct_rows, row_blocks
 
 PART_BYTES = 16 * 2**20
@@ -171,7 +171,7 @@ class Rows:
     ) -> Summary:
         """Combine the summaries of all parts, in the order of the parts: the same bits for any number of threads."""
         total, n_parts = keeper.recall() if keeper else (None, 0)
-        n_threads = min(n_blas_threads(), max_threads or n_blas_threads())
+        n_threads = min(n_workers(), max_threads or n_workers())
 
         def count_and_summarize(part: Part) -> tuple[int, Summary]:
             return len(part.rows), summarize(part)

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._runtime.progress import Progress
-from .._runtime.threads import map_in_order, n_blas_threads
+from .._runtime.threads import map_in_order, n_workers
 from ._arrays import mixed_bits
 from ._calendar import wave_named
 from ._columns import (
@@ -278,7 +278,7 @@ class FileTable:
     def frames(self, extra: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         """Yield the same, part by part; the index counts the rows of the file."""
         columns = self._used_and(extra)
-        return map_in_order(TablePart.rows, self._parts(columns, columns), n_threads=n_blas_threads())
+        return map_in_order(TablePart.rows, self._parts(columns, columns), n_threads=n_workers())
 
     def parts(self) -> Iterator[TablePart]:
         """Iterate over all rows: the columns to learn from, and all columns as the person had them."""

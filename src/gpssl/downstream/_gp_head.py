@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from .._runtime.threads import map_on_threads
+from .._runtime.threads import map_on_threads, one_blas_thread
 from .._validation import check_draws, check_number, seed_from
 from ..data._arrays import row_blocks
 from ..data._labels import encode_classes
@@ -141,7 +141,7 @@ class SoftmaxHeads:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what follows from the rest."""
-        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+        return {name: value for name, value in self.__dict__.copy().items() if not name.startswith("_")}
 
     @cached_property
     def _normal(self) -> Array:
@@ -228,7 +228,8 @@ class SoftmaxGP(ClassifierOfOneDraw):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SoftmaxGP:
         """Learn from labeled rows. Weight 2 is the row twice."""
         X, y = validate_data(self, X, y, dtype=np.float64)
-        self.heads_ = self.fit_draws(X[None], y, sample_weight)
+        with one_blas_thread():
+            self.heads_ = self.fit_draws(X[None], y, sample_weight)
         self.classes_ = self.heads_.classes
         self.log_evidence_ = float(self.heads_.log_evidence[0])
         self.scale_weights_ = self.heads_.scale_weights[0]

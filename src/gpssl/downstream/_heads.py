@@ -14,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, check_is_fitted, validate_data
 
 from .._runtime.progress import Progress
+from .._runtime.threads import one_blas_thread
 from ..data._arrays import random_phases
 
 Array = NDArray[np.float64]
@@ -65,12 +66,14 @@ class ClassifierOfOneDraw(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, integrated over the posterior. [n, K]"""
         rows = self._as_one_draw(X)
-        return self.heads_.predict_proba(rows)[0]
+        with one_blas_thread():
+            return self.heads_.predict_proba(rows)[0]
 
     def predict_proba_std(self, X: Any) -> Array:
         """Return the standard deviation of the probability of each class over the posterior. [n, K]"""
         rows = self._as_one_draw(X)
-        return np.sqrt(self.heads_.predict_proba_variance(rows)[0])
+        with one_blas_thread():
+            return np.sqrt(self.heads_.predict_proba_variance(rows)[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class. [n]"""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._runtime.threads import one_blas_thread
 from .._validation import check_draws
 
 Array = NDArray[np.float64]
@@ -91,7 +92,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLinearRegression:
         """Learn from rows and their targets. Weight 2 is the row twice."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        self.heads_ = self.fit_draws(X[None], y, sample_weight)
+        with one_blas_thread():
+            self.heads_ = self.fit_draws(X[None], y, sample_weight)
         self.coef_ = self.heads_.coefficients[0]
         self.intercept_ = self.heads_.intercept - float(self.heads_.center[0] @ self.coef_)
         self.prior_precision_ = float(self.heads_.prior_precision[0])
@@ -137,7 +139,9 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     def predict_normal(self, X: Any) -> tuple[Array, Array]:
         """Return mean and standard deviation of the target, noise included. [n] each"""
         check_is_fitted(self)
-        mean, std = self.heads_.predict_normal(validate_data(self, X, dtype=np.float64, reset=False)[None])
+        rows = validate_data(self, X, dtype=np.float64, reset=False)[None]
+        with one_blas_thread():
+            mean, std = self.heads_.predict_normal(rows)
         return mean[0], std[0]
 
 

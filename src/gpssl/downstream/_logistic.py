@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from .._runtime.threads import map_on_threads
+from .._runtime.threads import map_on_threads, one_blas_thread
 from .._validation import check_draws, check_number, seed_from
 from ..data._arrays import row_blocks
 from ..data._labels import encode_classes
@@ -193,7 +193,8 @@ class BayesianLogisticRegression(ClassifierOfOneDraw):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLogisticRegression:
         """Learn from labeled rows. Weight 2 is the row twice."""
         X, y = validate_data(self, X, y, dtype=np.float64)
-        self.heads_ = self.fit_draws(X[None], y, sample_weight)
+        with one_blas_thread():
+            self.heads_ = self.fit_draws(X[None], y, sample_weight)
         self.classes_ = self.heads_.classes
         weights = self.heads_.contrasts @ self.heads_.posterior.mode[0]
         self.coef_ = weights[:, :-1]

@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 
 from .._runtime import N_DRAWS
 from .._runtime.progress import CallbackSupport, Task, fitting
+from .._runtime.threads import one_blas_thread
 from .._validation import check_number, check_weights, unchanged_on_failure
 from ..core._checked_rows import check_rows_in_memory, copy_columns, rows_in_memory, warn_outside_training
 from ..core._draws import FunctionDraws
@@ -103,7 +104,7 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         Sample weights reach the representation and the heads, other metadata the heads; with scikit-learn's metadata routing, all go to who
         requested them.
         """
-        with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self):
+        with fitting(self, 2, X, y, sample_weight) as task, unchanged_on_failure(self), one_blas_thread():
             self._check_parameters()
             labels = self._find_labels(y)
             X = as_indexable(X, y)
@@ -323,7 +324,9 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         heads = self.heads_ if self._is_pool else [self.heads_]
         for features in self._represent_in_parts(X):
-            yield list(zip(heads, features, strict=True))
+            with one_blas_thread():
+                members = list(zip(heads, features, strict=True))
+            yield members
 
     def _represent_one_in_parts(self, X: Any) -> Iterator[Array]:
         """Yield the features of consecutive parts of the rows, for a representation that is no pool. [S, n part, J] each"""

@@ -15,7 +15,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._runtime.threads import map_on_threads
+from .._runtime.threads import map_on_threads, one_blas_thread
 from .._validation import check_draws, check_number, seed_from, unchanged_on_failure
 from ..data._arrays import hash_rows, random_phases, row_blocks
 from ..data._labels import encode_classes
@@ -116,7 +116,7 @@ class PerceptronClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PerceptronClassifier:
         """Train on the rows of X with the classes y. Weight 2 is the row twice."""
-        with unchanged_on_failure(self):
+        with unchanged_on_failure(self), one_blas_thread():
             rows, labels = validate_data(self, X, y, dtype=np.float64)
             self.perceptrons_ = self.fit_draws(rows[None], labels, sample_weight)
             self.classes_ = self.perceptrons_.classes

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import Tags
 
+from .._runtime.threads import one_blas_thread
 from ..data._labels import KnownLabels, check_at_least_two, find_class_labels, find_targets
 from ..evaluation._calibration import average
 from ..evaluation._scores import score_labeled_rows
@@ -145,10 +146,11 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         """Return probabilities, their standard deviations and the split of the uncertainty, from one evaluation of the draws."""
         parts = []
         for members in self._members_in_parts(X):
-            probabilities, variances = zip(*(_with_variance(heads, Z) for heads, Z in members), strict=True)
-            proba = np.concatenate(probabilities)
-            known = None if any(variance is None for variance in variances) else np.concatenate([v for v in variances if v is not None])
-            parts.append(ClassDistribution.of(self.classes_, proba, known, self.component_weights))
+            with one_blas_thread():
+                probabilities, variances = zip(*(_with_variance(heads, Z) for heads, Z in members), strict=True)
+                proba = np.concatenate(probabilities)
+                known = None if any(variance is None for variance in variances) else np.concatenate([v for v in variances if v is not None])
+                parts.append(ClassDistribution.of(self.classes_, proba, known, self.component_weights))
         return ClassDistribution.joined(parts)
 
     def predict_proba_draws(self, X: Any) -> Array:
@@ -157,7 +159,8 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class, averaged over draws. [n, K]"""
-        return np.concatenate([average(proba, self.component_weights) for proba in self._evaluate(X)])
+        with one_blas_thread():
+            return np.concatenate([average(proba, self.component_weights) for proba in self._evaluate(X)])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class. [n]"""
@@ -183,7 +186,9 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
     def _evaluate(self, X: Any) -> Iterator[Array]:
         """Yield each draw's probabilities for consecutive parts of the rows. [S, n, K]"""
         for members in self._members_in_parts(X):
-            yield np.concatenate([heads.predict_proba(Z) for heads, Z in members])
+            with one_blas_thread():
+                proba = np.concatenate([heads.predict_proba(Z) for heads, Z in members])
+            yield proba
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy at the rows that have a label."""
@@ -281,8 +286,10 @@ class MarginalizedRegressor(RegressorMixin, Marginalized):
     def _evaluate(self, X: Any) -> Iterator[NumberDistribution]:
         """Yield the predicted distribution for consecutive parts of the rows."""
         for members in self._members_in_parts(X):
-            means, stds = zip(*(heads.predict_normal(Z) for heads, Z in members), strict=True)
-            yield NumberDistribution.of(np.concatenate(means), np.concatenate(stds), self.component_weights)
+            with one_blas_thread():
+                means, stds = zip(*(heads.predict_normal(Z) for heads, Z in members), strict=True)
+                found = NumberDistribution.of(np.concatenate(means), np.concatenate(stds), self.component_weights)
+            yield found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² at the rows that have a target."""

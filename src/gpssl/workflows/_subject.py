@@ -21,6 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._runtime import is_standard
 from .._runtime.files import put_together
 from .._runtime.progress import Progress
+from .._runtime.threads import one_blas_thread
 from ..core._checked_rows import rows_in_memory
 from ..data._frames import ColumnFacts
 from ..data._label_cells import TidyLabels, tidy_labels
@@ -215,7 +216,7 @@ class Subject(ABC):
 
     @contextmanager
     def noting(self, settings: Settings | None = None) -> Iterator[None]:
-        """Turn warnings within this block into notes, each once, and add the notes to an error: they may explain it.
+        """Turn warnings within this block into notes, each once, and add the notes to an error: they may explain it. BLAS has one thread.
 
         A note does not advise a person to use an option that the settings show in use.
         """
@@ -235,7 +236,7 @@ class Subject(ABC):
             if text not in self.notes:
                 self.notes.append(text)
 
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), one_blas_thread():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)  # what libraries tell their developers is left out
             warnings.showwarning = note
