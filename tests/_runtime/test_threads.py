@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import os
 import threading
+import warnings
 from collections.abc import Iterator
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from gpssl._runtime.threads import InOrder, map_in_order, map_on_threads, n_blas_threads, one_blas_thread
+from gpssl._runtime.threads import InOrder, map_in_order, map_on_threads, n_blas_threads, n_workers, one_blas_thread
 
 
 def test_map_on_threads_keeps_order_and_passes_errors_on() -> None:
@@ -127,3 +129,53 @@ def test_work_that_fails_is_reported_and_the_rest_is_dropped() -> None:
     with pytest.raises(KeyError):
         fail_at(2)
     assert used == [-0.5, -1.0]
+
+
+def test_the_limit_holds_in_threads_of_somebody_who_has_set_another() -> None:
+    seen: list[int] = []
+
+    def look() -> None:
+        with one_blas_thread():
+            seen.append(n_blas_threads())
+        seen.append(n_blas_threads())
+
+    with threadpool_limits(2, user_api="blas"):
+        other = threading.Thread(target=look)
+        other.start()
+        other.join()
+        assert seen == [1, 2]
+        assert n_blas_threads() == 2
+
+
+def test_work_is_spread_within_the_limit_but_not_by_those_who_do_it() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        with one_blas_thread():
+            assert n_workers() == 2
+            assert (
+                map_on_threads(lambda _: (n_workers(), threading.current_thread() is threading.main_thread()), [0, 1]) == [(1, False)] * 2
+            )
+        assert n_workers() == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_lifts_the_limit_of_threads_that_it_has_not() -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with one_blas_thread():
+            inside.set()
+            leave.wait()
+
+    with threadpool_limits(2, user_api="blas"):
+        other = threading.Thread(target=stay)
+        other.start()
+        inside.wait()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, from Python 3.12 on
+            child = os.fork()
+        if child == 0:
+            os._exit(n_blas_threads())
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+        assert n_blas_threads() == 1
+        leave.set()
+        other.join()

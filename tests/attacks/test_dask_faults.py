@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 from budget import generator, n_inputs
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF
 
 from gpssl import GPSSL
 from row_files import FRAME, N_ROWS, X, assert_same_posterior, model

@@ -22,6 +22,13 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _take_control() -> None:
+    """Let this thread set limits. From threadpoolctl 3.8 on, those of a thread are ignored while another one has set some."""
+    for library in _thread_pools().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
 class _OneBlasThread:
     """Limits BLAS to one thread in the whole process, from the first thread that enters to the last one that leaves.
 
@@ -44,6 +51,7 @@ class _OneBlasThread:
             self._limiters().append(None)
             return
         with self._lock:
+            _take_control()
             limiter = _thread_pools().limit(limits=1)
             if self._users == 0:
                 self._found = limiter._original_info
