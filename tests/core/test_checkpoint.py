@@ -188,3 +188,29 @@ def test_what_is_no_checkpoint_gets_a_sentence(table: Path, tmp_path: Path) -> N
 def test_nothing_is_left_behind(table: Path, tmp_path: Path) -> None:
     model().fit(table, checkpoint=tmp_path / "pass.npz")
     assert list(tmp_path.iterdir()) == [table]
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"n_parts": 4}, "sums up other rows"),
+        ({"n_parts": 99}, "sums up other rows"),
+        ({"weight": 700.0}, "sums up other rows"),
+        ({"n_parts": -1}, "not a checkpoint of gpssl, or is damaged"),
+        ({"n_parts": 2.5}, "not a checkpoint of gpssl, or is damaged"),
+        ({"seed": 2**40}, "not a checkpoint of gpssl, or is damaged"),
+        ({"seed": "none"}, "not a checkpoint of gpssl, or is damaged"),
+        ({"rows": 3}, "not a checkpoint of gpssl, or is damaged"),
+        ({"first": np.ones(3)}, "not a checkpoint of gpssl, or is damaged"),
+        ({"second": -np.eye(40)}, "not a checkpoint of gpssl, or is damaged"),
+    ],
+    ids=str,
+)
+def test_checkpoint_that_somebody_changed_is_refused(changes: dict[str, Any], match: str, table: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "pass.npz"
+    interrupted(table, kept, random_state=0)
+    with np.load(kept) as archive:
+        content = {name: archive[name] for name in archive.files}
+    np.savez(kept, **{**content, **changes})
+    with pytest.raises(ValueError, match=match):
+        model(random_state=0).fit(table, checkpoint=kept)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 from threadpoolctl import threadpool_limits
 
+from gpssl import GPSSL
 from gpssl.core._features import Features
 from gpssl.core._moments import Moments, Spectrum, check_enough_directions, moments_for_all, moments_of_rows
 from gpssl.data import Part, Rows
@@ -227,3 +231,69 @@ def test_learned_directions_are_those_above_a_millionth_of_the_largest() -> None
     assert spectrum.rank == 3
     assert spectrum.tail_sum == pytest.approx(scales[3] ** 2, rel=1e-6)
     assert spectrum.tail_sum_of_squares == pytest.approx(scales[3] ** 4, rel=1e-6)
+
+
+# Files that somebody changed
+
+
+def damaged(path: Path, **changes: Any) -> Path:
+    """A file of moments with other arrays in it."""
+    moments(X).save(path)
+    with np.load(path) as archive:
+        content = {name: archive[name] for name in archive.files}
+    np.savez_compressed(path, **{name: value for name, value in {**content, **changes}.items() if value is not None})
+    return path
+
+
+SECOND = 1e5 * np.eye(12)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *[{"weight": value} for value in (-1.0, np.nan, np.inf, 1e30, np.ones(2), "three", None, True)],
+        *[{"diagonal": value} for value in (-1.0, np.nan, np.array([1.0]))],
+        *[{"first": value} for value in (np.ones(3), np.full(12, np.nan), np.ones((12, 1)), np.ones(12, dtype=int), np.full(12, 1e200))],
+        *[
+            {"second": value}
+            for value in (-SECOND, SECOND[:5], np.full((12, 12), np.inf), SECOND.astype("f4"), SECOND + 1e5 * np.eye(12, k=3))
+        ],
+        *[{"version": value} for value in (np.nan, "1", np.ones(3))],
+        *[{"fingerprint": value} for value in (3.0, np.array(["a", "b"]), None)],
+    ],
+    ids=str,
+)
+def test_moments_that_no_rows_have_get_a_sentence(changes: dict[str, Any], tmp_path: Path) -> None:
+    path = damaged(tmp_path / "bad.npz", **changes)
+    with pytest.raises(ValueError, match=r"bad.npz is not a file written by Moments.save, or is damaged: ") as caught:
+        Moments.load(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", ["(10000000000,)", "(100000, 100000)", "(-1,)", "(" * 200, "(6,", "None"])
+def test_headers_that_claim_more_than_there_is_are_refused(shape: str, tmp_path: Path) -> None:
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode() + b"\n"
+    with zipfile.ZipFile(damaged(tmp_path / "bad.npz", first=None), "a") as archive:
+        archive.writestr("first.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(88))
+    with pytest.raises(ValueError, match="damaged: "):
+        Moments.load(tmp_path / "bad.npz")
+
+
+def test_bombs_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = damaged(tmp_path / "bad.npz", second=np.zeros((4000, 4000)))
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("read"))
+    with pytest.raises(ValueError, match="claims to be far larger than it can be"):
+        Moments.load(path)
+
+
+def test_moments_beyond_what_the_kernel_allows_are_not_learned_from() -> None:
+    model = GPSSL(2, kernel=RBF(1.0), inducing=X[:11], residual_tolerance=0.9, inference="mode").fit(X)
+    known = model.moments_
+    for changes in ({"second": 1e6 * known.second}, {"diagonal": 1e-6}):
+        with pytest.raises(ValueError, match="These moments are damaged"):
+            model.refit(moments=replace(known, **changes))
+    forged = Moments(known.weight, known.first[:3], known.second[:3, :3], known.diagonal, known.fingerprint)
+    with pytest.raises(ValueError, match="belong to another kernel"):
+        model.refit(moments=forged)
+    with pytest.raises(ValueError, match="belong to different kernels"):
+        known + forged

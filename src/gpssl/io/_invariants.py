@@ -41,6 +41,7 @@ LARGEST = 1e154
 """The size of numbers whose squares are finite."""
 SMALLEST = 1e-290
 """The size of numbers by which others can be divided."""
+LARGEST_NUMBER = 1e300
 JITTER = 1e-8
 """Added to a covariance, relative to its largest variance, before its factorization tells whether it is one."""
 
@@ -196,7 +197,10 @@ COMPARED: dict[str, Callable[[float, float], bool]] = {
 
 def _check_number(text: str, kind: type, bounds: list[tuple[str, str]], value: Any, sizes: Sizes, look: Look) -> None:  # noqa: ARG001
     kinds: Any = (int, np.integer) if kind is int else (int, float, np.integer, np.floating)
-    if not isinstance(value, kinds) or isinstance(value, bool) or not abs(value) < 1e300 or not isfinite(value):
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise UnfitError(_unlike(value, text))
+    number = value.item() if isinstance(value, np.generic) else value
+    if not abs(number) < LARGEST_NUMBER or not isfinite(number):
         raise UnfitError(_unlike(value, text))
     for sign, bound in bounds:
         if sign == "=" and bound.isalpha() and value >= 0:
