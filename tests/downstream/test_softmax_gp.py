@@ -241,3 +241,17 @@ def test_bad_parameters_get_a_sentence(params: dict[str, object], sentence: str)
 def test_before_fit_it_says_so() -> None:
     with pytest.raises(NotFittedError):
         SoftmaxGP().predict_proba(np.eye(2))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("factor", [0.5, 1.0, 3.0, 40.0, 1000.0])
+def test_a_step_is_halved_until_the_posterior_does_not_fall(n_classes: int, factor: float) -> None:
+    X, y = blobs(n_classes)
+    problem = _Newton((4 * X @ X.T + 1.0)[None], np.eye(n_classes)[:, y], np.ones(len(y)))
+    start = np.zeros((1, len(problem.labels), len(y)))
+    step = factor * (problem._newton_point(problem.C, start) - start)
+    before, size = problem._objective(problem.C, start)[0], 1.0
+    while problem._objective(problem.C, start + size * step)[0] < before:
+        size /= 2
+    assert (size < 1) == (factor >= 40)
+    np.testing.assert_array_equal(problem._move(problem.C, start, step), start + size * step)

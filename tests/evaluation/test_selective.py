@@ -397,3 +397,9 @@ def test_threshold_and_abstention_work_together(flowers: tuple[Array, NDArray[np
 def test_classifier_without_probabilities_gets_a_sentence() -> None:
     with pytest.raises(TypeError, match=r"Ridge has no predict_proba.*CalibratedClassifierCV"):
         predict_or_abstain(Ridge(), [[1.0]], 0.5)
+
+
+@pytest.mark.parametrize("threshold", [None, "0.5", [0.5]])
+def test_a_threshold_is_a_number(threshold: Any) -> None:
+    with pytest.raises(TypeError, match="threshold must be a number, such as risk_controlled_threshold finds, got"):
+        predict_or_abstain(Ridge(), [[1.0]], threshold)

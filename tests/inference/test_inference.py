@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +19,10 @@ from gpssl import GPSSL
 from gpssl._runtime.progress import Progress
 from gpssl.core._moments import Spectrum
 from gpssl.core._objective import EPSILON, ExpectedVarianceLoss, Objective, kl_divergence, represented_covariance
-from gpssl.inference import Mode, Sampling, Variational
+from gpssl.inference import Mode, Sampling, Variational, inference_method
 from gpssl.inference._mode import equalizing, shared_mode, spectral_mode
-from gpssl.inference._sampling import effective_sample_size, elliptical_slice_samples, split_r_hat
+from gpssl.inference._sampling import LEAST_SAMPLES, effective_sample_size, elliptical_slice_samples, split_r_hat
+from gpssl.inference._variational import ROUGH_ITERATIONS, STALLED_ERROR, Minimum, _warn_if_stalled
 
 Array = NDArray[np.float64]
 
@@ -331,3 +335,66 @@ def test_r_hat_sees_chains_that_disagree_and_chains_that_drift() -> None:
     assert split_r_hat(noise + np.arange(4)[:, None]) > 1.5
     assert split_r_hat(noise + np.linspace(0, 5, 1000)) > 1.2
     assert split_r_hat(np.ones((4, 1000))) == 1
+
+
+@pytest.mark.parametrize("stops_after", [1, LEAST_SAMPLES, 7])
+def test_chains_that_are_asked_to_stop_have_the_samples_so_far_and_a_few_at_least(stops_after: int) -> None:
+    """What they have is the beginning of the longer chains."""
+
+    def sampled(steps: Any) -> Array:
+        rng = np.random.default_rng(0)
+        progress = Progress("", 15, enabled=False)
+        return elliptical_slice_samples(lambda x: -0.5 * (x**2).sum(axis=-1), np.zeros((2, 3)), 5, 10, rng, progress, steps)
+
+    class Stopping(SimpleNamespace):
+        asked = 0
+
+        @property
+        def stopped(self) -> bool:
+            self.asked += 1
+            return self.asked > 5 + stops_after - 1
+
+    whole = sampled(None)
+    assert whole.shape == (2, 10, 3)
+    part = sampled(Stopping())
+    np.testing.assert_array_equal(part, whole[:, : max(LEAST_SAMPLES, stops_after)])
+
+
+def test_methods_of_inference_have_names() -> None:
+    for name, method in (("variational", Variational), ("sampling", Sampling), ("mode", Mode)):
+        assert type(inference_method(name)) is method
+    own = Sampling(2, 3, 4)
+    assert inference_method(own) is own
+    for wrong in ("map", Variational, 3, None):
+        with pytest.raises(ValueError, match="must be one of variational, sampling, mode or an object of"):
+            inference_method(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n_draws", [0, -2, 3, 12, 2.0, "4"])
+def test_draws_are_a_power_of_two(n_draws: Any) -> None:
+    with pytest.raises(ValueError, match="n_draws must be a power of two, got"):
+        Variational(n_draws).infer(FALLING, Objective(50, 10, 0.1), 2, seed=0)
+    Variational(4, precise=False).infer(FALLING, Objective(50, 10, 0.1), 2, seed=0)
+    with pytest.raises(ValueError, match="max_iterations"):
+        Variational(4, 0).infer(FALLING, Objective(50, 10, 0.1), 2, seed=0)
+
+
+@SPECTRA
+def test_a_rough_minimum_is_found_in_few_steps_and_is_nearly_as_good(spectrum: Spectrum) -> None:
+    objective = Objective(50, 10, 0.01)
+    _, value, report = Variational().infer(spectrum, objective, 3, seed=0)
+    weights, rough, rough_report = Variational(precise=False).infer(spectrum, objective, 3, seed=0)
+    assert rough_report.n_iterations <= ROUGH_ITERATIONS < report.n_iterations
+    assert rough == pytest.approx(value, rel=0.05)
+    assert np.isfinite(weights.mean).all()
+    one = Variational(precise=False, max_iterations=1).infer(spectrum, objective, 3, seed=0)[2]
+    assert one.n_iterations <= 1
+
+
+@pytest.mark.parametrize(("error", "stalls"), [(0.0, False), (0.99 * STALLED_ERROR, False), (1.01 * STALLED_ERROR, True), (np.nan, True)])
+def test_a_descent_that_has_not_ended_is_told(error: float, stalls: bool) -> None:
+    nothing = np.zeros((1, 1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _warn_if_stalled(Minimum(nothing, nothing, 0.0, 1, error, nothing))
+    assert [each.category for each in caught] == [ConvergenceWarning] * stalls
