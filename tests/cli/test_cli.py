@@ -175,10 +175,19 @@ def test_label_abstains_to_hold_an_error_rate(tmp_path: Path) -> None:
     assert f"{(~abstained).sum()} predictions are kept, {abstained.sum()} are left to a person" in output
 
 
-def test_promise_that_too_few_labels_cannot_give_gets_a_note(table: Path, tmp_path: Path) -> None:
-    output = done("label", table, "-t", "kind", "--max-risk", "0.02", "-o", tmp_path / "out.csv", *FEW)
-    assert "cannot be promised with 95 % confidence from 24 labels" in output
-    assert "149 are the least that can do" in output
+@pytest.mark.parametrize(
+    ("options", "sure", "least"),
+    [
+        ((), "on average", "49 are the least that can do for all predictions"),
+        (("--confidence", "95%"), "with 95 % confidence", "149 are the least"),
+    ],
+)
+def test_promise_that_too_few_labels_cannot_give_gets_a_note(
+    table: Path, tmp_path: Path, options: tuple[str, ...], sure: str, least: str
+) -> None:
+    output = done("label", table, "-t", "kind", "--max-risk", "0.02", *options, "-o", tmp_path / "out.csv", *FEW)
+    assert f"cannot be promised {sure} from 24 labels" in output
+    assert least in output
     assert "0 predictions are kept, 36 are left to a person" in output
 
 

@@ -11,16 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from gpssl import GPSSL, MarginalizedRegressor
 from gpssl.evaluation import log_density
-from gpssl.evaluation._held_out import (
-    HeldOutClasses,
-    Labeled,
-    RiskLimit,
-    certain_threshold,
-    expect_classes,
-    hold_out_classes,
-    hold_out_numbers,
-    threshold_on_average,
-)
+from gpssl.evaluation._held_out import HeldOutClasses, Labeled, hold_out_classes, hold_out_numbers
+from gpssl.evaluation._promises import Evidence, RiskLimit, class_threshold, expect_classes, threshold_on_average
 from gpssl.evaluation._selective import risk_coverage_curve
 
 Array = NDArray[np.float64]
@@ -35,6 +27,10 @@ def held_out(n_groups: int, size: int, seed: int) -> HeldOutClasses:
     certainty = np.where(sure, 0.9, 0.6)[groups] + 1e-6 * rng.random(len(groups))
     proba = np.column_stack([certainty, 1 - certainty])
     return HeldOutClasses(np.where(wrong[groups], "b", "a"), proba, np.array(["a", "b"]), groups)
+
+
+def certain_threshold(rows: HeldOutClasses, max_risk: float, confidence: float) -> float:
+    return class_threshold(Evidence(rows, rows.certainty), RiskLimit(max_risk, confidence))
 
 
 def test_interval_is_wilson_s_without_groups() -> None:

@@ -107,7 +107,8 @@ def test_merged_labels_train_the_model_and_stand_in_the_results(table: Path, tmp
     said = done("label", table, "--target", "species", "--labels", tmp_path / "labels.csv", "-o", tmp_path / "out.csv", *FEW)
     assert "5 labels of labels.csv merged" in said
     assert "25 had a label in 'species', 35 were predicted" in said
-    assert "5 of the 25 labels are of rows that were chosen because they are hard to predict" in said
+    assert "5 labels are of rows chosen to be labeled, which are harder than others" in said
+    assert "rests on the other 20 labels" in said
     before, after = pd.read_csv(table), pd.read_csv(tmp_path / "out.csv")
     is_known = before["species"].notna()
     assert (after["species"][is_known] == before["species"][is_known]).all()

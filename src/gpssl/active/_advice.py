@@ -28,8 +28,11 @@ class StopAdvice:
     risk_with_twice_as_many: float | None
 
 
-def stop_advice(curve: LearningCurve, max_risk: float | None, confidence: float = CONFIDENCE) -> StopAdvice:
-    """Say how many more labels it takes until a risk can be promised, and whether more labels change anything."""
+def stop_advice(curve: LearningCurve, max_risk: float | None, confidence: float | None = CONFIDENCE) -> StopAdvice:
+    """Say how many more labels it takes until a risk can be promised, and whether more labels change anything.
+
+    `confidence` is that of the promise; None: it is held on average.
+    """
     now, then = curve.predicted_risk(curve.n_labels)[0], curve.predicted_risk(2 * curve.n_labels)[0]
     needed = None if max_risk is None else curve.labels_until(max_risk, confidence)
     more = None if needed is None else LabelsNeeded(*(max(0.0, number - curve.n_labels) for number in needed))

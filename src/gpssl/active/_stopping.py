@@ -27,6 +27,7 @@ from .._runtime import CONFIDENCE
 from .._runtime.progress import Progress
 from .._validation import check_number
 from ..downstream._marginal import Marginalized
+from ..evaluation._conformal import ROUNDING
 
 Array = NDArray[np.float64]
 
@@ -107,12 +108,12 @@ class LearningCurve:
         """Whether twice as many labels hardly change anything, with a probability of 90 %."""
         return self.gain_of_twice_as_many[1] < HARDLY * (1.0 if self.is_class else self.scale)
 
-    def labels_until(self, max_risk: float, confidence: float = CONFIDENCE) -> LabelsNeeded:
-        """Return how many labels it takes in all until an error rate of all predictions can be promised, by the binomial bound.
+    def labels_until(self, max_risk: float, confidence: float | None = CONFIDENCE) -> LabelsNeeded:
+        """Return how many labels it takes in all until an error rate of all predictions can be promised.
 
         Of n labels that are held out in turn, k ~ Binomial(n, r(n)) are wrong. The promise can be made once P[Binomial(n, α) ≤ k] ≤ 1 −
-        confidence. In each replicate the smallest such n is found, with a k of its own luck. For numbers there is no bound: the smallest n
-        with r(n) ≤ max_risk, a root mean squared error.
+        confidence or, on average (None), once (k + 1) / (n + 1) ≤ α: see `average_risk_threshold`. In each replicate the smallest such n
+        is found, with a k of its own luck. For numbers there is no bound: the smallest n with r(n) ≤ max_risk, a root mean squared error.
         """
         steps = np.unique(np.geomspace(self.n_labels, LARGEST_FACTOR * self.n_labels, N_STEPS).round())
         risks = self.replicates.at(steps)
@@ -121,15 +122,18 @@ class LearningCurve:
         middle, low, high = np.quantile(first, (0.5, *INTERVAL), method="higher")
         return LabelsNeeded(float(middle), float(low), float(high))
 
-    def _can_be_promised(self, steps: Array, risks: Array, max_risk: float, confidence: float) -> NDArray[np.bool_]:
+    def _can_be_promised(self, steps: Array, risks: Array, max_risk: float, confidence: float | None) -> NDArray[np.bool_]:
         """Return for each replicate and number of labels whether the bound is met. [replicates, steps]"""
         from scipy.stats import binom
 
         n_units = self.n_labels if self.groups is None else int(self.groups.max()) + 1
         n_judged = np.maximum(1.0, np.floor(steps * n_units / self.n_labels))  # of a group one label counts
         luck = np.random.default_rng(self.random_state + 1).random((len(risks), 1))
-        allowed = binom.ppf(1 - confidence, n_judged, max_risk)
-        allowed -= binom.cdf(allowed, n_judged, max_risk) > 1 - confidence  # the largest k with P[Binomial(n, α) ≤ k] ≤ 1 − confidence
+        if confidence is None:
+            allowed = np.floor(max_risk * (n_judged + 1) * (1 + ROUNDING)) - 1
+        else:
+            allowed = binom.ppf(1 - confidence, n_judged, max_risk)
+            allowed -= binom.cdf(allowed, n_judged, max_risk) > 1 - confidence  # the largest k with P[Binomial(n, α) ≤ k] ≤ 1 − confidence
         # k ≤ allowed, where k is the quantile of its distribution at the luck of the replicate
         return binom.cdf(allowed, n_judged, np.clip(risks, 0.0, 1.0)) >= luck
 

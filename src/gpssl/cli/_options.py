@@ -79,6 +79,13 @@ FixedAlike = Annotated[
 FixedTemperature = Annotated[str | None, typer.Option("--temperature", help="One representation, at this temperature: auto, or a number.")]
 FixedDraws = Annotated[int | None, typer.Option("--draws", min=2, help="One representation, and so many functions drawn from it.")]
 MaxInducing = Annotated[int, typer.Option("--max-inducing", min=2, help="Largest number of rows that carry the functions.")]
+Confidence = Annotated[
+    str,
+    typer.Option(
+        "--confidence",
+        help="How the error rate is held: average, or with a confidence such as 0.95; auto is average with fewer than 300 labels.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help=SEED_HELP)]
 OnlyNew = Annotated[bool, typer.Option("--only-new", help="Write the new columns alone, not those of the table.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are there already.")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._runtime import CONFIDENCE, percent
+from .._runtime import percent
 from ..workflows._choices import MAX_INDUCING
 from . import _options
 from ._console import progress_bars, show_result
@@ -38,7 +38,7 @@ def label(
             show_default=False,
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="Confidence with which the error rate is held.")] = CONFIDENCE,
+    confidence: _options.Confidence = "auto",
     model: _options.ModelOut = None,
     components: _options.Components = None,
     alike: _options.FixedAlike = None,

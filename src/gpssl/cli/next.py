@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._runtime import CONFIDENCE
 from . import _options
 from ._console import progress_bars, show_result, with_options
 
@@ -36,7 +35,7 @@ def next(  # noqa: A001  (the name of the command)
             show_default="5 % for classes",
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="Confidence with which it is to be promised.")] = CONFIDENCE,
+    confidence: _options.Confidence = "auto",
     numeric: _options.Numeric = None,
     group: _options.Group = None,
     labels: _options.Labels = None,

@@ -19,18 +19,19 @@ if TYPE_CHECKING:
         reliability_curve,
         root_mean_squared_error,
     )
+    from ._conformal import average_risk_threshold
     from ._doubts import Doubt, doubtful_labels, telling_columns
     from ._held_out import (
-        Expectation,
         HeldOutClasses,
         HeldOutNumbers,
         Labeled,
-        Shift,
         hold_out_classes,
         hold_out_numbers,
         probabilities_of,
     )
     from ._importance import ColumnImportance, ShuffledColumns, class_losses, dimension_importance, squared_errors
+    from ._label_sample import LabelSample, compare_with_others
+    from ._promises import Basis, Expectation, RiskLimit
     from ._scores import (
         HIGHER_IS_BETTER,
         Estimate,
@@ -57,10 +58,11 @@ if TYPE_CHECKING:
         risk_coverage_curve,
         risk_coverage_curve_from_losses,
     )
-    from ._shift import find_shift
+    from ._shift import Shift, find_shift
 
 __all__ = [
     "HIGHER_IS_BETTER",
+    "Basis",
     "ColumnImportance",
     "Doubt",
     "Estimate",
@@ -68,9 +70,11 @@ __all__ = [
     "HeldOutClasses",
     "HeldOutNumbers",
     "Interval",
+    "LabelSample",
     "Labeled",
     "ReliabilityCurve",
     "RiskCoverageCurve",
+    "RiskLimit",
     "Shift",
     "ShuffledColumns",
     "augrc",
@@ -78,9 +82,11 @@ __all__ = [
     "aurc",
     "aurc_scorer",
     "average_ranks",
+    "average_risk_threshold",
     "bootstrap_interval",
     "brier_score",
     "class_losses",
+    "compare_with_others",
     "continuous_ranked_probability_score",
     "corrected_error",
     "corrected_p_value",

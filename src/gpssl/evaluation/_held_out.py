@@ -1,11 +1,10 @@
-"""Predictions for labeled rows by models that have not seen their labels: what error rate to expect, and what to keep so that it holds."""
+"""Predictions for labeled rows by models that have not seen their labels."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +14,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
-from .._runtime import CONFIDENCE, percent
 from .._runtime.progress import Progress
 from ..data._labels import Target
-from ._calibration import INTERVAL, component_weights, distribution_at, log_density, mixture_moments, root_mean_squared_error
-from ._selective import RiskCoverageCurve, risk_controlled_threshold, risk_coverage_curve_from_losses, rows_without_error
+from ._calibration import component_weights, distribution_at, log_density, mixture_moments
 
 Array = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
@@ -28,18 +25,6 @@ WatchFold = Callable[[Any, NDArray[np.intp]], None]
 
 N_FOLDS = 10
 NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
-
-
-@dataclass(frozen=True)
-class Shift:
-    """How sure predictions are of labels that were held out, and of rows without a label, where that cannot be by chance."""
-
-    held_out: float
-    """Mean probability of the predicted class at labels that were held out; for numbers, the typical standard deviation (geometric)."""
-    others: float
-    """The same, at rows without a label."""
-    z: float
-    """How many standard errors they are apart."""
 
 
 class Labeled(NamedTuple):
@@ -90,6 +75,10 @@ class HeldOutClasses(NamedTuple):
         """The probability of the likeliest class. [n]"""
         return self.proba.max(axis=1)
 
+    def take(self, places: NDArray[np.intp]) -> HeldOutClasses:
+        """Return some of the rows; their classes stay all classes."""
+        return _take(self, places, whole=("classes",))
+
     def independent(self) -> NDArray[np.intp]:
         """Return rows that are independent of each other: all, or a random one of each group."""
         if self.groups is None:
@@ -97,13 +86,17 @@ class HeldOutClasses(NamedTuple):
         order = np.random.default_rng(0).permutation(len(self.y))
         return np.sort(order[np.unique(self.groups[order], return_index=True)[1]])
 
-    def error_interval(self) -> tuple[float, float]:
+    def error_interval(self, weight: Array | None = None) -> tuple[float, float]:
         """Return the interval that holds the error rate with 95 % confidence (Wilson's), in which rows of a group count as fewer.
 
-        As many as `effective_rows` says: n_eff = r (1 − r) / Var r for the error rate r.
+        As many as `effective_rows` says: n_eff = r (1 − r) / Var r for the error rate r. With weights, (Σ w)² / Σ w² in the place of n.
         """
-        rate, n_rows = float(self.is_wrong.mean()), len(self.y)
-        return _wilson(rate, n_rows if self.groups is None else effective_rows(self.is_wrong.astype(np.float64), self.groups))
+        wrong = self.is_wrong.astype(np.float64)
+        n_rows = len(self.y) if self.groups is None else effective_rows(wrong, self.groups)
+        if weight is None:
+            return _wilson(float(wrong.mean()), n_rows)
+        share = float(weight.sum() ** 2 / (weight**2).sum()) / len(weight)
+        return _wilson(float(np.average(wrong, weights=weight)), n_rows * share)
 
 
 def effective_rows(values: Array, groups: NDArray[Any]) -> float:
@@ -140,9 +133,19 @@ class HeldOutNumbers(NamedTuple):
     fold: NDArray[np.intp] | None = None
     """Which rows were held out together. [n]"""
 
+    def take(self, places: NDArray[np.intp]) -> HeldOutNumbers:
+        """Return some of the rows."""
+        return _take(self, places)
+
     def interval_coverage(self, nominal: float) -> float:
         """Return the share of targets in the central interval of this probability."""
         return float((np.abs(self.level - 0.5) <= nominal / 2).mean())
+
+
+def _take(held_out: Any, places: NDArray[np.intp], whole: Sequence[str] = ()) -> Any:
+    """Return the same with these places of all arrays but those that are about all rows."""
+    arrays = {name: value for name, value in held_out._asdict().items() if value is not None and name not in whole}
+    return held_out._replace(**{name: value[places] for name, value in arrays.items()})
 
 
 def probabilities_of(model: Any, rows: Any, classes: NDArray[Any]) -> Array:
@@ -251,43 +254,6 @@ def _fit_parts(model: Any, rows: Any, y: NDArray[Any], parts: Sequence[NDArray[n
         yield clone(model).fit(_safe_indexing(rows, part), y[part])
 
 
-@dataclass(frozen=True)
-class RiskLimit:
-    """What a person asks of the predictions that are kept: how often they may be wrong, and how sure that must be."""
-
-    max_risk: float | None = None
-    """The largest error rate; for numbers, the largest root mean squared error. None keeps all."""
-    confidence: float = CONFIDENCE
-    """The probability with which the error rate is held."""
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """What cross-validation on the labels says about the predictions for the other rows."""
-
-    risk_name: str
-    risk: float
-    """The error rate, or root mean squared error, of all predictions."""
-    interval: tuple[float, float] | None
-    """The interval that holds the error rate with 95 % confidence; None for numbers."""
-    n_judged: int
-    """How many rows were held out."""
-    n_independent: int
-    """How many of them are independent: all, or one of each group."""
-    coverage: float
-    """The share of predictions that are kept."""
-    kept_risk: float
-    """The risk of the predictions that are kept; NaN where none is."""
-    threshold: float
-    """The certainty above which a prediction is kept: a probability, or minus a standard deviation. −inf keeps all."""
-    baseline_risk: float
-    """The risk of guessing the most frequent class, or the mean: a model must beat it."""
-    interval_coverage: float | None
-    """The share of numbers that were in their 90 % interval; None for classes."""
-    shift: Shift | None = None
-    """Where the other rows are not like those with a label, by how much: none of the above holds for them then."""
-
-
 def check_labels(target: Target, file: str, notes: list[str]) -> None:
     """Raise ValueError for labels that nothing can be learned from, and add a note for labels that little can be learned from."""
     labels = target.labels
@@ -315,89 +281,3 @@ def hold_out(model: Any, target: Target, labeled: Labeled, seed: int, watch: Wat
         model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed, watch=watch
     )
     return held_out
-
-
-def expect(held_out: HeldOutClasses | HeldOutNumbers, limit: RiskLimit) -> Expectation:
-    """Return what to expect, from labels that were held out in turn."""
-    return expect_classes(held_out, limit) if isinstance(held_out, HeldOutClasses) else expect_numbers(held_out, limit)
-
-
-def expect_classes(held_out: HeldOutClasses, limit: RiskLimit) -> Expectation:
-    """Return the expectation for a target with classes."""
-    threshold = -np.inf if limit.max_risk is None else certain_threshold(held_out, limit.max_risk, limit.confidence)
-    kept = held_out.certainty > threshold
-    commonest = np.unique(held_out.y, return_counts=True)[1].max()
-    return Expectation(
-        risk_name="error rate",
-        risk=float(held_out.is_wrong.mean()),
-        interval=held_out.error_interval(),
-        n_judged=len(held_out.y),
-        n_independent=len(held_out.independent()),
-        coverage=float(kept.mean()),
-        kept_risk=float(held_out.is_wrong[kept].mean()) if kept.any() else float("nan"),
-        threshold=threshold,
-        baseline_risk=1 - float(commonest) / len(held_out.y),
-        interval_coverage=None,
-    )
-
-
-def certain_threshold(held_out: HeldOutClasses, max_risk: float, confidence: float) -> float:
-    """Return the threshold of `risk_controlled_threshold` on independent rows, one of each group; inf where none can be promised.
-
-    The probabilities come from models that have seen nine tenths of the labels, while the model that is used has seen all of them: the
-    promise holds as far as these models are alike.
-    """
-    rows = held_out.independent()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "No threshold holds the risk")  # `what_cannot_be_promised` says it in other words
-        return risk_controlled_threshold(held_out.y[rows], held_out.proba[rows], max_risk, confidence, labels=held_out.classes)
-
-
-def expect_numbers(held_out: HeldOutNumbers, limit: RiskLimit) -> Expectation:
-    """Return the expectation for a target with numbers."""
-    threshold = -np.inf if limit.max_risk is None else threshold_on_average(number_curve(held_out), limit.max_risk)
-    kept = -held_out.std > threshold
-    return Expectation(
-        risk_name="root mean squared error",
-        risk=root_mean_squared_error(held_out.y, held_out.mean),
-        interval=None,
-        n_judged=len(held_out.y),
-        n_independent=len(held_out.y),
-        coverage=float(kept.mean()),
-        kept_risk=root_mean_squared_error(held_out.y[kept], held_out.mean[kept]) if kept.any() else float("nan"),
-        threshold=threshold,
-        baseline_risk=float(held_out.y.std()),
-        interval_coverage=held_out.interval_coverage(INTERVAL),
-    )
-
-
-def number_curve(held_out: HeldOutNumbers) -> RiskCoverageCurve:
-    """Return the root mean squared error against coverage, where the surest predictions are kept first."""
-    curve = risk_coverage_curve_from_losses((held_out.y - held_out.mean) ** 2, -held_out.std)
-    return curve._replace(risk=np.sqrt(curve.risk))
-
-
-def threshold_on_average(curve: RiskCoverageCurve, max_risk: float) -> float:
-    """Return the lowest certainty above which the risk at held-out rows is small enough: −inf keeps all, inf none."""
-    fits = np.flatnonzero(curve.risk <= max_risk)
-    if len(fits) == 0:
-        return np.inf
-    laxest = fits[-1]
-    return -np.inf if laxest == len(curve.risk) - 1 else float(np.nextafter(curve.threshold[laxest], -np.inf))
-
-
-def what_cannot_be_promised(expectation: Expectation, limit: RiskLimit, target: Target) -> list[str]:
-    """Return a sentence on why nothing is kept, where nothing is."""
-    if expectation.threshold != np.inf or limit.max_risk is None:
-        return []
-    if target.kind == "number":
-        return [f"No prediction is sure enough for an error of {limit.max_risk:g}: raise max_risk."]
-    least = rows_without_error(limit.max_risk, 1 - limit.confidence)
-    n_wrong = round(expectation.risk * expectation.n_judged)
-    groups = f" in {expectation.n_independent:,} groups" if expectation.n_independent < expectation.n_judged else ""
-    what = "groups" if groups else "rows"
-    return [
-        f"An error rate of {percent(limit.max_risk)} cannot be promised with {percent(limit.confidence, 0)} confidence from "
-        f"{expectation.n_judged:,} labels{groups}, of which cross-validation got {n_wrong:,} wrong, so all predictions are left to a "
-        f"person. Label more {what} (without any error, {least:,} are the least that can do), raise max_risk, or lower the confidence."
-    ]

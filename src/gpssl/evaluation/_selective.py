@@ -58,7 +58,7 @@ class RiskCoverageCurve(NamedTuple):
 
 def risk_coverage_curve(y: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> RiskCoverageCurve:
     """Return risk against coverage for the likeliest label and its probability. Weight 2 is the row twice."""
-    wrong, certainty = _errors_and_certainty(y, proba, labels)
+    wrong, certainty = errors_and_certainty(y, proba, labels)
     return risk_coverage_curve_from_losses(wrong, certainty, sample_weight=sample_weight)
 
 
@@ -80,7 +80,7 @@ def risk_coverage_curve_from_losses(losses: Any, certainty: Any, *, sample_weigh
     return RiskCoverageCurve(-strictness, kept / kept[-1], lost / kept)
 
 
-def _errors_and_certainty(y: Any, proba: Any, labels: Any) -> tuple[NDArray[np.bool_], Array]:
+def errors_and_certainty(y: Any, proba: Any, labels: Any) -> tuple[NDArray[np.bool_], Array]:
     """Return 1[argmax_k p_k ≠ y] and max_k p_k. [n], [n]"""
     codes, proba = check_probabilities(y, proba, labels)
     return proba.argmax(axis=1) != codes, proba.max(axis=1)
@@ -222,7 +222,7 @@ def risk_controlled_threshold(y: Any, proba: Any, max_risk: float, confidence: f
     """
     check_number("max_risk", max_risk, Real, above=0, below=1)
     check_number("confidence", confidence, Real, above=0, below=1)
-    wrong, certainty = _errors_and_certainty(y, proba, labels)
+    wrong, certainty = errors_and_certainty(y, proba, labels)
     order = np.argsort(-certainty, kind="stable")
     counts = _tested_counts(len(order), max_risk, 1 - confidence)
     thresholds = np.append(certainty[order], -np.inf)[counts]

@@ -103,7 +103,7 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Thresholds that hold each risk target in one sense: with 95 % confidence, or on average, which is no promise."""
+    """Thresholds that hold each risk target in one sense: with confidence, on average, or by cross-validation, which is no promise."""
 
     name: str
     threshold: Array

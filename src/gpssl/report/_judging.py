@@ -17,18 +17,8 @@ from ..downstream._marginal import Marginalized, inner
 from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
 from ..evaluation._calibration import reliability_curve
-from ..evaluation._held_out import (
-    Expectation,
-    HeldOutClasses,
-    HeldOutNumbers,
-    Labeled,
-    RiskLimit,
-    expect_classes,
-    expect_numbers,
-    hold_out_classes,
-    hold_out_numbers,
-    number_curve,
-)
+from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out_classes, hold_out_numbers
+from ..evaluation._promises import Expectation, RiskLimit, expect, number_curve
 from ..evaluation._selective import risk_coverage_curve
 from ..io._card import representation_of
 from ..workflows._choices import FULL, MAX_ROWS, POOL, Settings
@@ -64,7 +54,7 @@ def with_predictions(content: ReportContent, loaded: Any, subject: Subject, plac
         held_out |= _rivals(ssl, subject, labeled, settings, target, without=name)
     full, is_class = held_out[name], target.kind == "class"
     predicted = predict_all(fitted, subject, target, labeled, full)
-    now = expect_classes(full, RiskLimit()) if is_class else expect_numbers(full, RiskLimit())
+    now = expect(full, RiskLimit())
     compared, in_short = _decided(held_out, name, labeled) if rivals else ([], [])
     risk_coverage, reliability = _charts(held_out, name)
     return replace(

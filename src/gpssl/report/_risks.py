@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, certain_threshold, number_curve, threshold_on_average
+from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers
+from ..evaluation._promises import Evidence, RiskLimit, class_threshold, number_curve, threshold_on_average
 from ..evaluation._selective import RiskCoverageCurve, risk_coverage_curve
 from ._content import RiskTable, Thresholds
 from ._predicting import Predicted
 from ._run import Run, confidence_in_words
-from ._words import AVERAGE, AVERAGE_OF_NUMBERS, CONFIDENT, ON_AVERAGE, WITHOUT_PROMISE
+from ._words import AVERAGE, AVERAGE_OF_NUMBERS, AVERAGE_PROMISE, CONFIDENT, ON_AVERAGE, WITHOUT_PROMISE
 
 Array = NDArray[np.float64]
 
@@ -35,9 +36,10 @@ def class_risks(held_out: HeldOutClasses, run: Run, predicted: Predicted) -> Ris
     estimate = replace(_thresholds(ON_AVERAGE, average, certainty, losses, predicted), explanation=AVERAGE, is_promise=False)
     promises = [estimate if run.shift is None else replace(estimate, explanation=WITHOUT_PROMISE)]
     if run.shift is None:
-        certain = np.array([_certain(held_out, target, run) for target in targets])
+        evidence = Evidence(held_out, predicted.certainty[predicted.is_decided])
+        certain = np.array([_promised(evidence, target, run) for target in targets])
         promise = _thresholds(confidence_in_words(run.limit), certain, certainty, losses, predicted)
-        promises.insert(0, replace(promise, explanation=CONFIDENT))
+        promises.insert(0, replace(promise, explanation=AVERAGE_PROMISE if run.limit.confidence is None else CONFIDENT))
     return RiskTable(targets=targets, promises=promises, start=start, n_decided=int(predicted.is_decided.sum()))
 
 
@@ -72,12 +74,20 @@ def _of_run(run: Run, target: float) -> float | None:
     return run.threshold if target == run.limit.max_risk else None
 
 
-def _certain(held_out: HeldOutClasses, target: float, run: Run) -> float:
-    """Return the threshold that holds the target with the confidence of the run; all are kept where there is no limit."""
+def _promised(evidence: Evidence, target: float, run: Run) -> float:
+    """Return the threshold that holds the target as the run does; all are kept where there is no limit.
+
+    Where the run's promise does not rest on all labels alike, its threshold alone is known: it holds larger targets too.
+    """
     if target == np.inf:
         return -np.inf
     found = _of_run(run, target)
-    return certain_threshold(held_out, target, run.limit.confidence) if found is None else found
+    if found is not None:
+        return found
+    if not run.is_plain:
+        is_held = run.threshold is not None and run.limit.max_risk is not None and target > run.limit.max_risk
+        return float(run.threshold or 0.0) if is_held else np.inf
+    return class_threshold(evidence, RiskLimit(target, run.limit.confidence))
 
 
 def _on_average(curve: RiskCoverageCurve, target: float, run: Run) -> float:

@@ -8,11 +8,11 @@ from typing import Any
 
 from .._runtime import percent
 from ..data._labels import Target
-from ..evaluation._held_out import Expectation, RiskLimit, what_cannot_be_promised
+from ..evaluation._promises import Expectation, RiskLimit, what_cannot_be_promised
 from ..workflows._label_findings import worse_than_guessing
 from ..workflows._sentences import expectation_of, expected, limit_of, promised
 from ._content import ColumnBar, Suspicion
-from ._words import NOT_ALIKE
+from ._words import NOT_ALIKE, PROMISED_ON_AVERAGE
 
 MOST_COLUMNS = 12
 """Columns that have a bar."""
@@ -38,6 +38,12 @@ class Run:
     def threshold(self) -> float | None:
         """The certainty above which the run kept a prediction; None where it was asked for nothing."""
         return None if self.expectation is None or self.limit.max_risk is None else self.expectation.threshold
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the promise rests on all labels alike, so that other error rates can be promised from them as well."""
+        basis = None if self.expectation is None else self.expectation.basis
+        return basis is None or (basis.n_chosen == 0 and basis.n_effective is None)
 
     def is_on(self, n_rows: int, n_labels: int) -> bool:
         """Return whether a table has as many rows and labels as that of the run, which is then taken to be the same."""
@@ -136,4 +142,6 @@ def _all_kept(expectation: Expectation, n_predicted: int) -> str:
 
 def confidence_in_words(limit: RiskLimit) -> str:
     """Return the name of the promise."""
+    if limit.confidence is None:
+        return PROMISED_ON_AVERAGE
     return f"with {percent(limit.confidence, 0)} confidence"

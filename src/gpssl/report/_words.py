@@ -53,10 +53,15 @@ SUSPICIOUS = (
 
 # The slider
 
-ON_AVERAGE = "on average: an estimate, no promise"
+ON_AVERAGE = "in cross-validation: an estimate, no promise"
 AVERAGE = (
     "What cross-validation gives: about as many errors, more or fewer by chance. With few labels it is optimistic: the threshold is the "
     "one that keeps most, chosen and judged by the same labels."
+)
+PROMISED_ON_AVERAGE = "on average over such tables"
+AVERAGE_PROMISE = (
+    "Over many such tables with other labels, at most this share of what is kept is wrong, if the rows without a label are like those with "
+    "one; in a single table it may be more. About, since the threshold comes from models that were trained on a part of the labels each."
 )
 CONFIDENT = (
     "Held in about as many of 100 such tables as the confidence says, if the rows without a label are like those with one: stricter, and "
@@ -130,9 +135,9 @@ WITH_CONTROLS = [
     ("Cross-validation", "Labels are hidden in turn and predicted from the others, to see how good predictions of new rows are."),
     (
         "On average, with 95 % confidence",
-        "The first is an estimate and no promise: it holds roughly, over many tables like yours, and may be exceeded in one of them; with "
-        "few labels it is optimistic. The second is exceeded in about one of twenty, if the rows without a label are like those with one, "
-        "and keeps fewer rows.",
+        "Two kinds of promise, if the rows without a label are like those with one. On average: over many tables like yours, at most this "
+        "share of what is kept is wrong; in one of them it may be more. With 95 % confidence: it is more in about one of twenty, and fewer "
+        "rows are kept. What cross-validation gives is an estimate and no promise: with few labels it is optimistic.",
     ),
 ]
 WITH_SPECTRUM = [("Spectrum", "How much of the differences between rows each learned direction carries.")]

@@ -20,9 +20,9 @@ from ..data._labels import UNLABELED_WORDS
 from ..downstream._pool import RepresentationPool
 from ..downstream._predictors import MarginalizedClassifier
 from ..estimator import GPSSL
-from ..evaluation._held_out import HeldOutClasses, Shift, hold_out_classes
+from ..evaluation._held_out import HeldOutClasses, hold_out_classes
 from ..evaluation._selective import risk_controlled_threshold
-from ..evaluation._shift import find_shift
+from ..evaluation._shift import Shift, find_shift
 from ._embedding import representation
 from ._fields import check_anndata, column, coordinates, make_writable, need, quoted, slice_codes
 

@@ -75,7 +75,7 @@ def risk_of(max_risk: float | str | None, kind: Literal["class", "number"]) -> f
     if max_risk is None:
         return None
     if isinstance(max_risk, str):
-        max_risk = _number_of(max_risk, kind)
+        max_risk = _share_of("max_risk", max_risk) if kind == "class" else _error_of(max_risk)
     if kind == "class":
         check_share("max_risk", max_risk)
     elif not 0 < max_risk < float("inf"):
@@ -83,21 +83,40 @@ def risk_of(max_risk: float | str | None, kind: Literal["class", "number"]) -> f
     return float(max_risk)
 
 
-def _number_of(text: str, kind: Literal["class", "number"]) -> float:
-    """Return the number that a person has written; for classes, "5" and "5%" are five percent."""
+def _share_of(parameter: str, text: str, forms: str = "0.05 or 5% for five percent") -> float:
+    """Return the share that a person has written: "0.05", "5" and "5%" are five percent."""
     bare = text.strip().removesuffix("%").strip()
-    is_percent = text.strip().endswith("%")
-    if is_percent and kind == "number":
-        raise ChoiceError("max_risk", f"{text} is no root mean squared error: for numbers write it in the unit of the target.")
     try:
         number = float(bare)
     except ValueError as error:
-        raise ChoiceError("max_risk", f"{text!r} is no number: write 0.05 or 5% for five percent.") from error
-    if kind == "number" or not (is_percent or number >= 1):
+        raise ChoiceError(parameter, f"{text!r} is no number: write {forms}.") from error
+    if not (text.strip().endswith("%") or number >= 1):
         return number
     if not 0 < number < 100:
-        raise ChoiceError("max_risk", f"{bare} % is no share between 0 and 100 %: write 0.05 or 5% for five percent.")
+        raise ChoiceError(parameter, f"{bare} % is no share between 0 and 100 %: write {forms}.")
     return number / 100
+
+
+def _error_of(text: str) -> float:
+    """Return the root mean squared error that a person has written."""
+    if text.strip().endswith("%"):
+        raise ChoiceError("max_risk", f"{text} is no root mean squared error: for numbers write it in the unit of the target.")
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ChoiceError(
+            "max_risk", f"{text!r} is no number: write the largest root mean squared error, in the unit of the target."
+        ) from error
+
+
+def confidence_of(confidence: float | str | None) -> float | Literal["auto"] | None:
+    """Return the confidence of a promise: a share, of which a text may be the percentage, "auto", or None for "average"."""
+    if confidence is None or confidence in ("auto", "average"):
+        return "auto" if confidence == "auto" else None
+    if isinstance(confidence, str):
+        confidence = _share_of("confidence", confidence, "average, auto, 0.95 or 95%")
+    check_share("confidence", confidence)
+    return float(confidence)
 
 
 def check_share(parameter: str, value: float) -> None:

@@ -70,13 +70,6 @@ class GivenLabels:
         values[self.places] = self.values
         return replace(target, values=values)
 
-    def about_errors(self, target: Target) -> str:
-        """Return what to know of held-out errors: rows that were chosen to be labeled are harder to predict than most."""
-        return (
-            f"{len(self.places):,} of the {int(target.is_known.sum()):,} labels are of rows that were chosen because they are hard to "
-            "predict: held-out labels are likely wrong more often than the predictions for other rows."
-        )
-
     def in_cells(self, column: Any, where: slice, decimal: str = ".") -> Any:
         """Return the cells of the target in some consecutive rows, with these labels in them, numbers in text with this decimal sign."""
         inside = (self.places >= where.start) & (self.places < where.stop)

@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from .. import downstream
-from .._runtime import CONFIDENCE, N_DRAWS
+from .._runtime import N_DRAWS
 from ..data._labels import Target, TargetKind
 from ..estimator import GPSSL
 from ..evaluation._calibration import INTERVAL
-from ..evaluation._held_out import Expectation, RiskLimit, check_labels
+from ..evaluation._held_out import check_labels
 from ..evaluation._importance import ColumnImportance
-from ._choices import MAX_INDUCING, Alike, Settings, check_share, risk_of
+from ..evaluation._promises import Expectation, RiskLimit
+from ._choices import MAX_INDUCING, Alike, Settings, confidence_of, risk_of
+from ._evidence import n_drawn
 from ._label_findings import Foreseen, SuspiciousLabel, find_out, nothing_to_predict
 from ._subject import NewColumns, Roles, Subject, SubjectPart, Writing, as_path, check_outputs, model_path, open_subject
 
@@ -77,7 +79,7 @@ def label(
     target: str,
     *,
     max_risk: float | str | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: float | str | None = "auto",
     n_components: int | None = None,
     alike: Literal["columns", "neighbors"] | Alike | None = None,
     temperature: float | Literal["auto"] | None = None,
@@ -108,9 +110,12 @@ def label(
     target
         The column to predict; cells without a label are empty.
     max_risk, confidence
-        The largest error rate of the predictions that are kept, and the confidence with which it is held; for numbers the largest root mean
-        squared error, on average. The others abstain. None keeps all. A text may be a percentage, as on the command line: "5%". Where
-        predictions are much less sure of the other rows than of held-out labels, nothing is promised and nothing kept.
+        The largest error rate of the predictions that are kept; the others abstain. None keeps all. A text may be a percentage, as on the
+        command line: "5%". It is held on average over repetitions (`gpssl.evaluation.average_risk_threshold`) with confidence "average" or
+        None, or in this share of repetitions (`gpssl.evaluation.risk_controlled_threshold`), such as 0.95; "auto" is "average" with fewer
+        than 300 labels and 0.95 with more. For numbers, the largest root mean squared error, on average. Labels of rows that were chosen
+        to be labeled are not judged, and labels that are no random sample are weighed; notes say so. Where predictions are much less sure
+        of the other rows than of held-out labels, nothing is promised and nothing kept.
     alike, temperature, n_draws
         Where one of them is given, predictions come from `n_draws` functions of one `GPSSL`, weighed by the labels, and not from the pool:
         as `embed` would learn it, with kernel and temperature of your choice.
@@ -140,7 +145,7 @@ def label(
     >>> result.frame().columns.tolist()
     ['target_predicted', 'target_probability', 'target_std']
     """
-    check_share("confidence", confidence)
+    wanted = confidence_of(confidence)
     settings = settings_of(n_components, alike, temperature, n_draws, max_inducing, random_state)
     out, model_file = as_path(out), model_path(as_path(out), model_out)
     given = labels if isinstance(labels, list | tuple) else [labels]
@@ -148,14 +153,12 @@ def label(
     roles = Roles(target, target_kind, group, keep, ignore, unlabeled, sheet)
     subject = open_subject(table, roles, results=names_of_results(target), labels=labels)
     known = subject.target()
-    limit = RiskLimit(risk_of(max_risk, known.kind), confidence)
+    limit = RiskLimit.for_labels(risk_of(max_risk, known.kind), wanted, n_drawn(subject, known))
     with subject.noting(settings):
         check_labels(known, subject.name, subject.notes)
         subject.notes.extend(nothing_to_predict(subject, known))
         model = new_model(subject, subject.fit(settings), known, settings)
         found = find_out(model, subject, known, limit, settings.seed)
-        if subject.given is not None:
-            subject.notes.append(subject.given.about_errors(known))
         predict = PredictionColumns(found.fitted, target, None if limit.max_risk is None else found.expectation.threshold, found.foreseen)
         columns = NewColumns(subject, lambda part, where: predict(part, ~known.is_known[where]))
         of_run = {"unlabeled": list(unlabeled), "target_kind": known.kind, "seed": settings.seed, "promise": asdict(limit), **found.notes()}

@@ -13,18 +13,11 @@ from .._runtime import percent
 from ..data._errors import listed
 from ..data._labels import Target
 from ..evaluation._doubts import contradictions, doubtful_labels, telling_columns
-from ..evaluation._held_out import (
-    Expectation,
-    HeldOutClasses,
-    HeldOutNumbers,
-    Labeled,
-    RiskLimit,
-    expect,
-    hold_out,
-    what_cannot_be_promised,
-)
+from ..evaluation._held_out import HeldOutClasses, HeldOutNumbers, Labeled, hold_out
 from ..evaluation._importance import ColumnImportance, ShuffledColumns, class_losses, squared_errors
-from ..evaluation._shift import find_shift, without_promise
+from ..evaluation._promises import Expectation, RiskLimit, expect, what_cannot_be_promised, without_promise
+from ..evaluation._shift import find_shift
+from ._evidence import Others, find_evidence, notes_on_evidence
 from ._row_checksums import row_names
 from ._subject import Subject
 
@@ -173,26 +166,31 @@ def find_out(model: Any, subject: Subject, target: Target, limit: RiskLimit, see
     shuffled = ShuffledColumns(labeled.rows, labeled.y, losses, seed=seed) if subject.kind == "table" else None
     held_out = hold_out(model, target, labeled, seed, None if shuffled is None else shuffled.watch)
     fitted = model.fit(labeled.rows, labeled.y)
-    distribution = fitted.predict_distribution(others) if len(others) else None
-    expectation = without_promise(expect(held_out, limit), find_shift(held_out, _certainties(distribution, target)), limit)
+    distribution = fitted.predict_distribution(others.rows) if len(others.rows) else None
+    is_chosen = subject.is_chosen()[labeled.places]
+    evidence = find_evidence(held_out, limit, fitted, labeled, others, _certainties(distribution, target), is_chosen)
+    shift = find_shift(evidence.judged, evidence.others, None if evidence.sample is None else evidence.sample.weight)
+    expectation = without_promise(expect(held_out, limit, evidence), shift, limit)
+    subject.notes.extend(notes_on_evidence(evidence) if shift is None else [])
     subject.notes.extend(_what_is_promised(expectation, limit, target))
     if shuffled is not None and shuffled.note is not None:
         subject.notes.append(shuffled.note)
     importance = [] if shuffled is None else shuffled.importance()
     # Predictions that are worse than guessing say nothing against a label.
     suspicious = suspicious_labels(held_out, labeled, subject) if expectation.risk < expectation.baseline_risk else []
-    foreseen = Foreseen(len(others), distribution) if len(others) == (~target.is_known).sum() else None
+    n_others = len(others.rows)
+    foreseen = Foreseen(n_others, distribution) if n_others == (~target.is_known).sum() else None
     return Findings(fitted, len(labeled.y), expectation, importance, suspicious, foreseen)
 
 
-def _labeled_and_others(subject: Subject, target: Target, seed: int) -> tuple[Labeled, Any]:
+def _labeled_and_others(subject: Subject, target: Target, seed: int) -> tuple[Labeled, Others]:
     """Return the rows with a label, and a random part of the others, after one pass over all rows."""
     known, unknown = np.flatnonzero(target.is_known), np.flatnonzero(~target.is_known)
     chosen = np.random.default_rng(seed).permutation(unknown)[:MOST_OTHERS]
     places = np.sort(np.concatenate([known, chosen]))
     rows, is_known, groups = subject.rows_at(places), target.is_known[places], subject.groups()
     labeled = Labeled(known, rows[is_known], target.labels, None if groups is None else groups[known])
-    return labeled, rows[~is_known]
+    return labeled, Others(rows[~is_known], None if groups is None else groups[places[~is_known]])
 
 
 def _certainties(distribution: Any, target: Target) -> NDArray[np.float64]:

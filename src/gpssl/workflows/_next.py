@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._runtime import CONFIDENCE
 from ..active._advice import StopAdvice, stop_advice
 from ..active._representation import OwnRepresentation
 from ..active._stopping import LEAST_LABELS, learning_curve
@@ -21,8 +20,10 @@ from ..data._labels import Target, TargetKind
 from ..data._outputs import is_typed
 from ..data._writing import write_table
 from ..downstream._marginal import Marginalized
-from ._choices import ChoiceError, Settings, check_share, risk_of
+from ..evaluation._promises import RiskLimit
+from ._choices import ChoiceError, Settings, confidence_of, risk_of
 from ._embed import open_model
+from ._evidence import n_drawn
 from ._label import names_of_results, new_model
 from ._subject import Roles, Subject, as_path, check_outputs, open_subject
 
@@ -89,7 +90,7 @@ def next_rows(
     *,
     model: Any = None,
     max_risk: float | str | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: float | str | None = "auto",
     target_kind: TargetKind | None = None,
     group: str | None = None,
     labels: Any = (),
@@ -115,7 +116,7 @@ def next_rows(
     model
         A model that `label` returned, or the file of one, to use in the place of one that is fitted now.
     max_risk, confidence
-        The error rate that is to be promised for all predictions, and with which confidence: `result.stop` says how many more labels that
+        The error rate that is to be promised for all predictions, and how, as for `label`: `result.stop` says how many more labels that
         takes, from labels that are held out in turn. By default 5 % for classes; for numbers, a root mean squared error, none.
     out
         File for the suggested rows with all their columns: gpssl_rank, gpssl_reason, gpssl_row (the line in the table), and the target,
@@ -145,13 +146,14 @@ def next_rows(
     )
     with subject.noting():
         known = subject.target()
-        check_share("confidence", confidence)
+        wanted = confidence_of(confidence)
         wanted_risk = risk_of(max_risk, known.kind)
         _check_candidates(known, subject)
         fitted, own = _learned(subject, known, loaded, Settings(seed=random_state))
         points, beliefs = _seen(subject, own, fitted)
         found = suggest_among(points, beliefs, ~known.is_known, n, random_state=random_state)
-        stop = _advice(subject, fitted, known, wanted_risk, confidence, random_state)
+        limit = RiskLimit.for_labels(wanted_risk, wanted, n_drawn(subject, known))
+        stop = _advice(subject, fitted, known, limit, random_state)
     rows = _suggested(subject, found.rows, known.kind)
     if path is not None:
         write_table(path, _cells(subject, rows, target, typed=is_typed(path)), force=force, style=subject.style)
@@ -221,18 +223,18 @@ def _seen(subject: Subject, own: OwnRepresentation, model: Any) -> tuple[Array, 
     return points, Beliefs.joined(beliefs) if beliefs else None
 
 
-def _advice(subject: Subject, model: Any, labels: Target, max_risk: float | None, confidence: float, seed: int) -> StopAdvice | None:
+def _advice(subject: Subject, model: Any, labels: Target, limit: RiskLimit, seed: int) -> StopAdvice | None:
     """Return when to stop, from a learning curve; None without a model."""
     if model is None:
         return None
-    wanted = MAX_RISK if max_risk is None and labels.kind == "class" else max_risk
+    wanted = MAX_RISK if limit.max_risk is None and labels.kind == "class" else limit.max_risk
     labeled = subject.labeled()
     n_units = len(labeled.y) if labeled.groups is None else len(np.unique(labeled.groups))
     if len(labeled.y) < LEAST_LABELS or n_units < FEWEST_GROUPS:
         text = f"From {len(labeled.y):,} labels nobody can tell how many more it takes: label at least {LEAST_LABELS} rows."
         return StopAdvice(text, wanted, None, None, None, None, None)
     curve = learning_curve(model, labeled.rows, labeled.y, groups=labeled.groups, random_state=seed)
-    return stop_advice(curve, wanted, confidence)
+    return stop_advice(curve, wanted, limit.confidence)
 
 
 def _suggested(subject: Subject, found: Sequence[Suggestion], kind: Literal["class", "number"]) -> list[SuggestedRow]:

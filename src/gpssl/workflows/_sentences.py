@@ -6,22 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._runtime import percent
-from ..evaluation._held_out import Expectation, RiskLimit, Shift
+from ..evaluation._promises import Basis, Expectation, RiskLimit
+from ..evaluation._shift import Shift
 
 
 def expected(expectation: Expectation) -> str:
     """Return how wrong all predictions are expected to be."""
     if expectation.shift is not None:
         return _not_alike(expectation, expectation.shift)
+    weighed = "" if expectation.n_effective is None else f" that count as {expectation.n_effective:.0f}"
     if expectation.interval is not None:
         low, high = expectation.interval
         return (
-            f"Expect {percent(expectation.risk)} errors among all predictions (cross-validation on {expectation.n_judged:,} labels; 95 % "
-            f"interval {percent(low)} to {percent(high)}; "
+            f"Expect {percent(expectation.risk)} errors among all predictions (cross-validation on {expectation.n_used:,} labels{weighed}; "
+            f"95 % interval {percent(low)} to {percent(high)}; "
             f"always guessing the most frequent class: {percent(expectation.baseline_risk)})."
         )
     return (
-        f"Expect a root mean squared error of {expectation.risk:.4g} (cross-validation on {expectation.n_judged:,} numbers; always "
+        f"Expect a root mean squared error of {expectation.risk:.4g} (cross-validation on {expectation.n_used:,} numbers{weighed}; always "
         f"guessing their mean: {expectation.baseline_risk:.4g}). Of these, {percent(expectation.interval_coverage or 0.0, 0)} were within "
         "their 90 % intervals."
     )
@@ -47,7 +49,8 @@ def promised(expectation: Expectation, limit: RiskLimit, n_predicted: int, n_abs
     if limit.max_risk is None:
         raise ValueError("Without max_risk nothing is promised.")
     if expectation.interval is not None:
-        wanted = f"{percent(limit.max_risk)} errors, with {percent(limit.confidence, 0)} confidence"
+        sure = "on average" if limit.confidence is None else f"with {percent(limit.confidence, 0)} confidence"
+        wanted = f"{percent(limit.max_risk)} errors, {sure}"
         risk = f"{percent(expectation.kept_risk)} errors"
     else:
         wanted, risk = f"an error of {limit.max_risk:g}, on average", f"an error of {expectation.kept_risk:.4g}"
@@ -65,6 +68,7 @@ def expectation_of(notes: Mapping[str, Any]) -> Expectation | None:
     interval = values.get("interval")
     values["interval"] = None if interval is None else (float(interval[0]), float(interval[1]))
     try:
+        values["basis"] = None if values.get("basis") is None else Basis(**values["basis"])
         values["shift"] = None if values.get("shift") is None else Shift(**values["shift"])
         return Expectation(**values)
     except TypeError:  # a card of another version lacks some of it

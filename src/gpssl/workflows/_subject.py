@@ -149,6 +149,13 @@ class Subject(ABC):
         """Return the column to predict, with the labels that a person gave elsewhere."""
         return self.tidy.target if self.given is None else self.given.merged(self.tidy.target)
 
+    def is_chosen(self) -> NDArray[np.bool_]:
+        """Return which rows have a label because somebody chose them for their difficulty, as files of labels from the page do. [n]"""
+        is_chosen = np.zeros(self.n_rows, dtype=bool)
+        if self.given is not None:
+            is_chosen[self.given.places] = ~self.tidy.target.is_known[self.given.places]
+        return is_chosen
+
     @abstractmethod
     def groups(self) -> NDArray[Any] | None:
         """Return which rows belong together. [n]"""
