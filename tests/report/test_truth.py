@@ -157,7 +157,7 @@ def test_a_shift_is_said_first_and_nothing_is_promised(tmp_path: Path) -> None:
     said = done("report", tmp_path / "out.gpssl", table, "--no-rivals").splitlines()
     assert said[0].startswith("Nothing can be promised: the labels are not like the other rows.")
     assert said[0] in printed
-    assert said[1].startswith("To hold 10.0 % errors, with 95 % confidence: 0 predictions are kept")
+    assert said[1].startswith("To hold 10.0 % errors, on average: 0 predictions are kept")
     assert said[1] in printed
     page = (tmp_path / "out.html").read_text()
     assert page.index("Before you use these predictions") < page.index("Nothing can be promised") < page.index("In short")

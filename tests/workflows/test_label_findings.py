@@ -260,7 +260,8 @@ def test_largest_error_of_numbers_is_in_their_unit(tmp_path: Path) -> None:
     result = as_json("label", table, "-t", "price", "--max-risk", "15", "-o", tmp_path / "out.csv", *FEW)
     assert result["promise"]["max_risk"] == 15
     assert "unit of the target" in refused("label", table, "-t", "price", "--max-risk", "5%", "-o", tmp_path / "new.csv", code=2)
-    assert "write 0.05 or 5%" in refused("label", table, "-t", "price", "--max-risk", "few", "-o", tmp_path / "new.csv", code=2)
+    said = refused("label", table, "-t", "price", "--max-risk", "few", "-o", tmp_path / "new.csv", code=2)
+    assert "write the largest root mean squared error" in said
 
 
 def test_python_wants_a_share() -> None:

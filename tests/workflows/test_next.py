@@ -35,17 +35,22 @@ def test_rows_of_a_data_frame_are_named_by_its_index() -> None:
 
 
 def test_advice_says_how_many_more_labels_it_takes(suggested: NextRows) -> None:
-    """Without an error, 59 labels are the least that allow 5 % to be promised, and 9 are for 30 %."""
+    """Without an error, 59 labels are the least that allow 5 % to be promised with 95 % confidence, 19 on average; and 9 are for 30 %."""
     assert suggested.stop is not None
     assert suggested.stop.max_risk == 0.05
     assert "5 % errors" in suggested.stop.text
     assert suggested.stop.n_more is not None
-    assert suggested.stop.n_more + suggested.n_labeled >= 59
-    laxer = gpssl.next_rows(two_groups(), "kind", 6, max_risk=0.3)
-    assert laxer.rows == suggested.rows
+    assert suggested.stop.n_more + suggested.n_labeled >= 19
+    stricter = gpssl.next_rows(two_groups(), "kind", 6, confidence=0.95)
+    laxer = gpssl.next_rows(two_groups(), "kind", 6, max_risk=0.3, confidence="95%")
+    assert laxer.rows == stricter.rows == suggested.rows
+    assert stricter.stop is not None
+    assert stricter.stop.n_more is not None
+    assert stricter.stop.n_more + stricter.n_labeled >= 59
     assert laxer.stop is not None
     assert laxer.stop.n_more is not None
-    assert laxer.stop.n_more < suggested.stop.n_more
+    assert laxer.stop.n_more < stricter.stop.n_more
+    assert suggested.stop.n_more < stricter.stop.n_more
 
 
 def test_few_labels_tell_nothing_and_say_so() -> None:
@@ -67,10 +72,11 @@ def test_labels_of_one_class_are_covered_around() -> None:
 def test_a_group_counts_as_one_label() -> None:
     frame = two_groups(n_rows=80, n_labels=40).assign(site=np.arange(80) // 8)
     n_sites = frame["site"][frame["kind"].notna()].nunique()
-    stop = gpssl.next_rows(frame, "kind", 2, group="site").stop
-    assert stop is not None
-    assert stop.interval is not None
-    assert stop.interval[0] + 40 >= 59 * 40 / n_sites
+    for confidence, least in ((0.95, 59), ("average", 19)):
+        stop = gpssl.next_rows(frame, "kind", 2, group="site", confidence=confidence).stop
+        assert stop is not None
+        assert stop.interval is not None
+        assert stop.interval[0] + 40 >= least * 40 / n_sites
 
 
 def test_numbers_have_advice_without_a_promise() -> None:
