@@ -80,8 +80,8 @@ def test_weight_two_of_calibration_rows_is_the_row_twice() -> None:
 
 def test_rows_and_their_order_do_not_matter() -> None:
     rng = np.random.default_rng(1)
-    certainty, new, wrong, weight = rng.uniform(0.5, 1, 50), rng.uniform(0.5, 1, 70), rng.random(50), rng.uniform(0, 3, 50)
-    wrong = wrong < 1.5 * (1 - certainty)
+    certainty, new, weight = rng.uniform(0.5, 1, 50), rng.uniform(0.5, 1, 70), rng.uniform(0, 3, 50)
+    wrong = rng.random(50) < 1.5 * (1 - certainty)
     one, other = rng.permutation(50), rng.permutation(70)
     found = threshold(certainty, wrong, new, 0.15, sample_weight=weight)
     assert found == threshold(certainty[one], wrong[one], new[other], 0.15, sample_weight=weight[one])
