@@ -29,8 +29,9 @@ N_DRAWS = 10
 
 
 class Setting(NamedTuple):
-    """How tables are labeled."""
+    """How tables are labeled, and the name of the table of results."""
 
+    name: str
     n_labels: int
     confidence: str
     is_pool: bool
@@ -39,9 +40,9 @@ class Setting(NamedTuple):
 
 
 SETTINGS = {
-    "on average, 60 labels": Setting(60, "average", False, 10**6),
-    "on average, 60 labels, pool": Setting(60, "average", True, 10),
-    "95 % confidence, 200 labels": Setting(200, "0.95", False, 10**6),
+    "on average, 60 labels": Setting("promises on average", 60, "average", False, 10**6),
+    "on average, 60 labels, pool": Setting("promises of the pool", 60, "average", True, 10),
+    "95 % confidence, 200 labels": Setting("promises with confidence", 200, "0.95", False, 10**6),
 }
 
 
@@ -102,11 +103,11 @@ def report(records: Sequence[Record]) -> dict[str, str]:
         f"tables above {MAX_RISK:.0%}",
     ]
     found = {}
-    for method in SETTINGS:
+    for method, setting in SETTINGS.items():
         mine = [record for record in records if record["method"] == method]
-        names = dict.fromkeys(record["data"] for record in mine)
+        names = [name for name in POPULATIONS if any(record["data"] == name for record in mine)]
         rows = [_row(name, [record for record in mine if record["data"] == name]) for name in names]
-        found[f"promises, {method}"] = table(header, rows)
+        found[setting.name] = table(header, rows)
     return found
 
 

@@ -103,6 +103,15 @@ def test_promise_that_can_be_made_already_is_said_so() -> None:
     assert advice.text.startswith("5 % errors can be promised for all predictions with about the labels that there are.")
 
 
+def test_a_promise_on_average_takes_fewer_labels() -> None:
+    """(k + 1) / (n + 1) ≤ α: nineteen labels without an error for 5 %, and 39 with one."""
+    curve = LearningCurve(np.array([3, 6, 10]), np.zeros((12, 3)), is_class=True)
+    needed = curve.labels_until(0.05, None)
+    assert needed.low == 19
+    assert needed.middle in (19, 39)
+    assert stop_advice(curve, 0.05, None).n_more == needed.middle - 12
+
+
 def test_steep_curve_is_not_flat_and_more_labels_are_worth_it() -> None:
     advice = stop_advice(_simulated(0.0, 1.5, 0.5), None)
     assert advice.is_flat is False
