@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import ctypes
 import json
 import os
 import select
@@ -28,6 +29,7 @@ LONGEST_SECONDS = 60.0
 """A run that takes longer hangs: those of tests take a second."""
 STEPS = {"open", "replace", "rename", "unlink", "remove", "rmdir", "mkdir", "fsync", "link"}
 """Functions of the system that change folders and files; what matters happens around them."""
+NO_MOUNT = "this process may not mount a disk"
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,17 @@ def send(number: int, at: Sequence[int]) -> None:
     at_moments(act)
 
 
+def lack_memory(at: int) -> None:
+    """Have no memory at a moment, within the package: elsewhere it is the libraries' to tell."""
+
+    def act(moment: int, step: str | None) -> None:
+        if moment >= at and step is None:
+            sys.setprofile(None)
+            raise MemoryError
+
+    at_moments(act)
+
+
 def change(path: str, how: str, at: int) -> None:
     """Change a file at a moment: append to it, cut it, write over it, or put another file in its place."""
     place = Path(path)
@@ -167,13 +180,10 @@ def change(path: str, how: str, at: int) -> None:
     at_moments(act)
 
 
-def limit(name: str, amount: int, *, beyond_now: bool = False) -> None:
-    """Limit what this process may take; of memory, beyond what it has mapped now."""
+def limit(name: str, amount: int) -> None:
+    """Limit what this process may take."""
     import resource
 
-    if beyond_now:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        amount += pages * resource.getpagesize()
     if name == "RLIMIT_FSIZE":
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as Python does, for the error in its place
     resource.setrlimit(getattr(resource, name), (amount, amount))
@@ -184,6 +194,25 @@ def become(user: int) -> None:
     os.setgroups([])
     os.setgid(user)
     os.setuid(user)
+
+
+def small_disk(path: str, amount: int) -> None:
+    """Put a disk of so many bytes in the place of a folder, for this process alone, with what is in the folder."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    kept = {one.name: one.read_bytes() for one in Path(path).iterdir() if one.is_file()}
+    steps = (
+        lambda: libc.unshare(0x00020000),  # CLONE_NEWNS
+        lambda: libc.mount(None, b"/", None, 0x00044000, None),  # MS_REC | MS_PRIVATE
+        lambda: libc.mount(b"tmpfs", path.encode(), b"tmpfs", 0, f"size={amount}".encode()),
+    )
+    for step in steps:
+        if step() != 0:
+            os.write(2, NO_MOUNT.encode())
+            os._exit(0)
+    for name, content in kept.items():
+        (Path(path) / name).write_bytes(content)
+    os.chdir(os.getcwd())
+    atexit.register(lambda: os.write(2, f"\nLEFT {sorted(os.listdir(path))}\n".encode()))
 
 
 def jump(seconds: float, every: int) -> None:
@@ -211,7 +240,14 @@ def jump(seconds: float, every: int) -> None:
             module.datetime = Jumping  # type: ignore[attr-defined]
 
 
-FAULTS: dict[str, Callable[..., None]] = {"send": send, "change": change, "limit": limit, "become": become, "jump": jump}
+FAULTS: dict[str, Callable[..., None]] = {
+    "send": send,
+    "change": change,
+    "limit": limit,
+    "small_disk": small_disk,
+    "become": become,
+    "jump": jump,
+}
 
 
 def run(request: Mapping[str, Any], folder: str, streams: Sequence[IO[bytes]], report: int) -> NoReturn:

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from budget import generator, n_inputs
-from command_cases import CASES, SLOW_CASES, Case, content_of, fresh_folder, left_in, state_of, write_inputs, wrong_files, wrong_words
-from command_server import Ended, Server, serving
+from command_cases import CASES, SLOW_CASES, Case, content_of, fresh_folder, left_in, state_of, wrong_files, wrong_words
+from command_server import Ended, Server
 
 STOPPED = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving() as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def inputs(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("faults") / "inputs"
-    write_inputs(server, folder)
-    return folder
 
 
 def wrong_after_stop(

@@ -50,7 +50,7 @@ def written_beside(path: Path) -> Iterator[Path]:
 
     Errors of the system name `path`, the name that the person knows.
     """
-    place = Path(os.path.realpath(path))
+    place = Path(os.path.realpath(path)) if path.is_symlink() else path
     remove_left_behind(place.parent)
     ending = "".join(path.suffixes[-2:])
     temporary = place.with_name(f".{_shortened(path.name, MOST_NAME_BYTES)}-{_mark()}{_shortened(ending, MOST_ENDING_BYTES, at_end=True)}")

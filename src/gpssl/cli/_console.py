@@ -62,8 +62,14 @@ LESS_MEMORY = (
     "lower max_inducing or n_components, leave out columns with --ignore, use fewer rows, or give the table as Parquet, "
     "which is read part by part"
 )
-OF_MEMORY = ("can't start new thread", "cannot allocate memory", "failed to map segment", "bad_alloc", "out of memory")
+OF_MEMORY = (
+    *("can't start new thread", "cannot allocate memory", "failed to map segment", "bad_alloc", "out of memory"),
+    "failed to launch worker thread",
+)
 """What libraries say that have no memory, and no error of their own for it."""
+
+LEAST_MAPPED = 2 * 2**30
+"""How many bytes the libraries map, of which they use a tenth: OpenBLAS waits forever, and others abort, where they cannot."""
 
 IN_LIST = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s]+""")
 """An element of a list in a sentence: a quoted text, or a name."""
@@ -104,12 +110,28 @@ def run_as_process(command: Callable[[], object]) -> None:
     What killed processes have left in the folder for temporary files is removed.
     """
     end_when_stopped(_end_stopped)
-    remove_left_behind()
     try:
+        remove_left_behind()
+        _check_limit_of_memory()
         command()
+    except Exception as error:
+        if TRACEBACK in os.environ or not _is_of_memory(error):
+            raise
+        sys.exit(_complain(_sentence(error), FAILED))
     finally:
         ignore_stopping()
         forget_all()
+
+
+def _check_limit_of_memory() -> None:
+    """Raise MemoryError where this process may not map what its libraries need."""
+    try:
+        import resource
+    except ImportError:  # on Windows
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0] if hasattr(resource, "RLIMIT_AS") else resource.RLIM_INFINITY
+    if limit != resource.RLIM_INFINITY and limit < LEAST_MAPPED:
+        raise MemoryError(f"ulimit -v allows {limit // 2**20:,} MB, and the libraries alone map {LEAST_MAPPED // 2**20:,} MB: raise it")
 
 
 def _end_stopped(number: int) -> NoReturn:
@@ -173,7 +195,8 @@ def _is_of_memory(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == ENOMEM):
             return True
-        if isinstance(error, RuntimeError | ImportError | OSError) and any(words in str(error).lower() for words in OF_MEMORY):
+        is_of_library = isinstance(error, RuntimeError | ImportError | OSError) or type(error).__module__.startswith("pyarrow")
+        if is_of_library and any(words in str(error).lower() for words in OF_MEMORY):
             return True
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return False
