@@ -7,17 +7,20 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from budget import generator, n_inputs
 from command_cases import CASES, OLD, Case, content_of, fresh_folder, left_in, state_of, wrong_files, wrong_words
 from command_server import NO_MOUNT, Server
 
+pytest_plugins = ["command_fixtures"]
+
 BY_NAME = {case.name: case for case in CASES}
 NOBODY = 65534
 
 
-def refused(server: Server, case: Case, folder: Path, inputs: Path, words: str, *, code: int = 1, **fault: object) -> None:
+def refused(server: Server, case: Case, folder: Path, inputs: Path, words: str, *, code: int = 1, **fault: Any) -> None:
     """A command that has to fail, with these words, and leave everything as it was."""
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file() and os.access(path, os.R_OK)}
     ended = server.run(*case.arguments, "--force", folder=folder, **fault, **case.fault_of_input)
@@ -31,7 +34,7 @@ def refused(server: Server, case: Case, folder: Path, inputs: Path, words: str, 
 def test_files_that_become_too_large(case: Case, server: Server, inputs: Path, tmp_path: Path) -> None:
     rng = generator(f"full {case.name}")
     failures = []
-    for place in range(n_inputs(2)):
+    for place in range(n_inputs(1)):
         with_old = bool(rng.random() < 0.5)
         folder = fresh_folder(inputs, tmp_path / f"{place}", case, with_old=with_old)
         amount = int(2 ** rng.uniform(11, 14.5))
@@ -51,7 +54,7 @@ def test_files_that_become_too_large(case: Case, server: Server, inputs: Path, t
         left = left_in(folder, inputs, case)
         if wrong or left:
             failures.append((amount, wrong, left))
-    assert not failures, f"{len(failures)} of {n_inputs(2)}: {failures[:3]}"
+    assert not failures, f"{len(failures)} of {n_inputs(1)}: {failures[:3]}"
 
 
 @pytest.mark.parametrize("name", ["embed", "embed-pipe", "embed-workbook", "embed-database", "report", "datasets"])
@@ -88,7 +91,7 @@ def test_folders_in_which_nothing_may_be_written(name: str, server: Server, inpu
     folder = fresh_folder(inputs, open_folder / "run", case, with_old=True)
     (folder / "tmp").chmod(0o777)
     folder.chmod(0o555)
-    fault = {"become": {"user": NOBODY}} if os.geteuid() == 0 else {}
+    fault: dict[str, Any] = {"become": {"user": NOBODY}} if os.geteuid() == 0 else {}
     try:
         refused(server, case, folder, inputs, "Nothing may be written in the folder", **fault)
         (folder / "table.csv").chmod(0)

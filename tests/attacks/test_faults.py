@@ -11,6 +11,8 @@ from budget import generator, n_inputs
 from command_cases import CASES, SLOW_CASES, Case, content_of, fresh_folder, left_in, state_of, wrong_files, wrong_words
 from command_server import Ended, Server
 
+pytest_plugins = ["command_fixtures"]
+
 STOPPED = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 
@@ -61,4 +63,26 @@ def test_stopped_at_any_moment(case: Case, server: Server, inputs: Path, tmp_pat
         wrong = wrong_after_stop(server, ended, number, case, folder, inputs, new, with_old=with_old)
         if wrong:
             failures.append((number.name, fault, wrong))
+    assert not failures, f"{len(failures)} of {n_inputs(4)}: {failures[:3]}"
+
+
+TWO_WAYS = (("embed", "table.csv", "-o", "out.csv", "--components", "2"), ("embed", "table.csv", "-o", "out.csv", "--components", "1"))
+
+
+def test_two_commands_that_write_the_same_files_at_once(server: Server, inputs: Path, tmp_path: Path) -> None:
+    """Results and model are of the same one of the two; what is written without --force may be refused to one of them."""
+    case = Case("two", TWO_WAYS[0], ("out.csv", "out.gpssl"))
+    expected = []
+    for place, words in enumerate(TWO_WAYS):
+        folder = fresh_folder(inputs, tmp_path / f"alone-{place}", case, with_old=False)
+        assert server.run(*words, folder=folder).code == 0
+        expected.append({name: content_of(folder / name) for name in case.outputs})
+    assert expected[0] != expected[1]
+    failures = []
+    folder = fresh_folder(inputs, tmp_path / "together", case, with_old=True)
+    for place in range(n_inputs(4)):
+        ended = server.together([((*words, "--force"), {}) for words in TWO_WAYS], folder)
+        found = {name: content_of(folder / name) for name in case.outputs}
+        if [one.code for one in ended] != [0, 0] or found not in expected or left_in(folder, inputs, case):
+            failures.append((place, [one.stderr for one in ended], left_in(folder, inputs, case)))
     assert not failures, f"{len(failures)} of {n_inputs(4)}: {failures[:3]}"

@@ -11,6 +11,8 @@ from budget import generator, n_inputs
 from command_cases import CASES, Case, content_of, fresh_folder, left_in, state_of, wrong_files, wrong_words
 from command_server import LONGEST_SECONDS, Ended, Server
 
+pytest_plugins = ["command_fixtures"]
+
 MEGABYTE = 2**20
 MOMENTS = {"label": 59_000, "next": 78_000, "annotate": 80_000, "cluster": 27_000, "report": 41_000, "transform": 9400, "datasets": 470}
 """About how many moments a run has; the later ones of those that are tried find a run that has ended."""

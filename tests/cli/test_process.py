@@ -83,3 +83,26 @@ def test_what_it_has_unpacked_is_gone_at_its_end_and_so_is_what_a_killed_one_lef
     assert len(list(tmp_path.rglob("*gpssl-*"))) == 2
     ended(tmp_path, "def stop(): pass")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["out.csv", "tmp"]
+
+
+def test_a_limit_of_memory_below_what_libraries_map_is_told_before_they_begin(tmp_path: Path) -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (10**9, 10**9))"
+    found = subprocess.run(
+        [sys.executable, "-c", f"{limit}\nfrom gpssl.cli import main; main()", "embed", "no.csv", "-o", "out.csv"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 1
+    assert found.stderr.startswith(
+        "Error: There is not enough memory (ulimit -v allows 953 MB, and the libraries alone map 2,048 MB: raise it)"
+    )
+    assert found.stderr.count("\n") == 1
+
+
+def test_memory_that_lacks_before_a_command_begins_is_told_in_a_sentence(tmp_path: Path) -> None:
+    code = "from gpssl import cli\ndef app(**_): raise MemoryError\ncli.app = app\ncli.main()"
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr.count("\n")) == (1, 1)
+    assert found.stderr.startswith("Error: There is not enough memory: lower --max-inducing")
