@@ -136,11 +136,12 @@ class Sampling(BaseEstimator):
             return prior - loss(weights) / objective.temperature - ellipse
 
         rng = np.random.default_rng(seed)
-        start = rng.standard_normal((self.n_chains, *center.shape)) / WIDENING
+        basis = spectrum.basis[:, : spectrum.rank]
+        start = _standard_normal(rng, (self.n_chains, *center.shape), basis) / WIDENING
         n_steps = self.n_warmup + self.n_samples
         with task.steps("sampling", "step", n_steps) as steps:
             progress = Progress("sampling", n_steps, unit="steps", enabled=verbose, listener=steps.listener)
-            standard = elliptical_slice_samples(log_correction, start, self.n_warmup, self.n_samples, rng, progress, steps)
+            standard = elliptical_slice_samples(log_correction, start, self.n_warmup, self.n_samples, rng, progress, steps, basis)
         weights = center + width * standard
         losses = np.stack([loss(chain) for chain in weights])
         report = _report(weights, losses, spectrum.ties(n_components))
@@ -157,12 +158,16 @@ def elliptical_slice_samples(
     rng: np.random.Generator,
     progress: Progress,
     steps: Steps | None = None,
+    basis: Array | None = None,
 ) -> Array:
-    """Draw chains from N(x; 0, I)·likelihood(x), shorter ones where a callback asks to stop. [n_chains, n_samples, ...]"""
+    """Draw chains from N(x; 0, I)·likelihood(x), shorter ones where a callback asks to stop. [n_chains, n_samples, ...]
+
+    With the `basis` of the directions that x goes along, chains turn as these do: see `_standard_normal`.
+    """
     state, level = start, log_likelihood(start)
     samples = np.empty((len(start), n_samples, *start.shape[1:]))
     for step in range(-n_warmup, n_samples):
-        state, level = _elliptical_slice_step(log_likelihood, state, level, rng)
+        state, level = _elliptical_slice_step(log_likelihood, state, level, rng, basis)
         if step >= 0:
             samples[:, step] = state
         progress.advance(1)
@@ -173,15 +178,24 @@ def elliptical_slice_samples(
     return samples
 
 
+def _standard_normal(rng: np.random.Generator, shape: tuple[int, ...], basis: Array | None) -> Array:
+    """Draw independent normal numbers along the directions that are the columns of an orthonormal basis [M, r]. [..., r]
+
+    They are drawn for the inducing points and turned: where eigenvalues nearly coincide, rounding decides on the directions, but hardly on
+    the functions that are drawn like this.
+    """
+    return rng.standard_normal(shape) if basis is None else rng.standard_normal((*shape[:-1], len(basis))) @ basis
+
+
 def _elliptical_slice_step(
-    log_likelihood: Callable[[Array], Array], state: Array, level: Array, rng: np.random.Generator
+    log_likelihood: Callable[[Array], Array], state: Array, level: Array, rng: np.random.Generator, basis: Array | None
 ) -> tuple[Array, Array]:
     """Move every chain by one step: shrink the bracket of angles on the ellipse until a point lies above the slice.
 
     x' = x cos θ + ν sin θ,      ν ~ N(0, I)
     """
     n_chains = len(state)
-    other = rng.standard_normal(state.shape)
+    other = _standard_normal(rng, state.shape, basis)
     threshold = level + np.log1p(-rng.random(n_chains))
     angle = rng.uniform(0, 2 * np.pi, n_chains)
     lower, upper = angle - 2 * np.pi, angle.copy()
