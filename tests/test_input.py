@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import kernels as sk
 
-from gpssl import GPSSL
+from gpssl import GPSSL, MarginalizedClassifier, RepresentationPool
 from gpssl.inference import Mode, Sampling, Variational
-from gpssl.kernels import NeighborRBF
+from gpssl.kernels import IncompleteRBF, NeighborRBF, StandardizedKernel
 
 Array = NDArray[np.float64]
 
@@ -106,6 +107,37 @@ def test_dates_with_a_kernel_for_numbers_get_a_sentence() -> None:
     frame = pd.DataFrame({"when": pd.date_range("2026-01-01", periods=20), "value": np.arange(20.0)})
     with pytest.raises(TypeError, match="works on numbers: encode such columns"):
         GPSSL(2, kernel=NeighborRBF()).fit(frame)
+
+
+DATES = pd.DataFrame({"when": pd.date_range("2026-01-01", periods=20, tz="UTC"), "value": np.arange(20.0)})
+LISTS = pd.DataFrame({"cells": [[1, 2], [3]] * 10, "value": np.arange(20.0)})
+TEXTS = pd.DataFrame({"cells": ["a", "b"] * 10, "value": np.arange(20.0)})
+
+
+@pytest.mark.parametrize("kernel", [NeighborRBF(), IncompleteRBF()], ids=str)
+@pytest.mark.parametrize("frame", [DATES, LISTS, TEXTS], ids=["dates", "lists", "texts"])
+def test_columns_that_are_no_numbers_get_a_sentence(frame: pd.DataFrame, kernel: sk.Kernel) -> None:
+    with pytest.raises((ValueError, TypeError), match="works on numbers: encode such columns"):
+        GPSSL(2, kernel=kernel).fit(frame)
+
+
+@pytest.mark.parametrize("kernel", [NeighborRBF(), IncompleteRBF(), StandardizedKernel()], ids=str)
+def test_complex_numbers_get_one_sentence(circles: Array, kernel: sk.Kernel) -> None:
+    with pytest.raises(ValueError, match=r"^Complex data not supported: pass real and imaginary parts as columns of their own\.$"):
+        GPSSL(2, kernel=kernel).fit(circles + 1j)
+
+
+@pytest.mark.parametrize("kernel", [None, NeighborRBF(), StandardizedKernel()], ids=str)
+def test_columns_of_one_name_get_a_sentence(circles: Array, kernel: sk.Kernel | None) -> None:
+    with pytest.raises(ValueError, match="Several columns are called 'twice': give each its own name"):
+        GPSSL(2, kernel=kernel).fit(pd.DataFrame(circles, columns=["twice", "twice"]))
+
+
+@pytest.mark.parametrize("model", [GPSSL(2), GPSSL(2, kernel=NeighborRBF()), RepresentationPool(), MarginalizedClassifier()], ids=repr)
+def test_tables_of_arrow_get_a_sentence(model: Any) -> None:
+    table = pa.table({"a": np.arange(9.0), "b": ["x", "y", "z"] * 3})
+    with pytest.raises(TypeError, match=r"got Table of pyarrow: pass X\.to_pandas\(\), or the name of a file"):
+        model.fit(table, np.arange(9) % 2)
 
 
 def test_text_with_a_kernel_for_numbers_gets_a_sentence() -> None:

@@ -137,3 +137,17 @@ def test_where_a_column_begins_makes_no_difference(shift: float) -> None:
 def test_inducing_points_of_the_wrong_width_raise_an_error(wine: Array) -> None:
     with pytest.raises(ValueError, match="inducing points have 2 columns, the rows have 13"):
         GPSSL(2, kernel=IncompleteRBF(), inducing=wine[:10, :2]).fit(wine)
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e140])
+def test_columns_of_extreme_size_are_compared_in_their_units(wine: Array, size: float) -> None:
+    X = thinned(wine[:, :3], 0.1)
+    plain, scaled = (IncompleteRBF(length_scale=1.0).resolve(rows) for rows in (X, X * size))
+    np.testing.assert_allclose(np.asarray(scaled.mean, dtype=float), np.asarray(plain.mean, dtype=float) * size, rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(scaled.covariance, dtype=float), np.asarray(plain.covariance, dtype=float) * size**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_columns_whose_squares_are_no_numbers_get_a_sentence(wine: Array, size: float) -> None:
+    with pytest.raises(ValueError, match=r"The cells of column [012] spread over .*, whose square is no number: give it another unit"):
+        IncompleteRBF().resolve(thinned(wine[:, :3], 0.1) * size)

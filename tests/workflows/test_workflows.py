@@ -151,6 +151,9 @@ def test_wrong_number_of_dimensions_gets_a_sentence(n_components: Any) -> None:
         (lambda frame: frame[["kind"]], {}, "The table has no column to learn from in its 60 .*holds the target alone"),
         (lambda frame: frame, {"target_kind": "number"}, "The target 'kind' of the table holds text"),
         (lambda frame: frame.assign(size=[1, "a"] * 30), {}, "The table cannot be read: .*column size.* values of one type"),
+        (lambda frame: frame.assign(size=1j), {}, "The table cannot be read: .*column size.* values of one type"),
+        (lambda frame: frame.assign(size=np.arange(60).astype(">f8")), {}, "The table cannot be read: .*column size.* values of one type"),
+        (lambda frame: frame.set_axis(["kind"] * frame.shape[1], axis=1), {}, "Several columns are called 'kind'"),
     ],
 )
 def test_errors_about_a_data_frame_call_it_the_table(change: Any, options: dict[str, Any], words: str) -> None:

@@ -15,13 +15,24 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._validation import check_weights
 from ..data._arrays import as_object_rows
-from ..data._frames import header_of
+from ..data._frames import check_names, header_of, refuse_arrow
 from ..data._rows import Rows, SliceableRows, is_lazy, is_path, open_rows
-from ..kernels._protocol import check_of_cells, preparing_kernel, takes_missing_cells, takes_tables, takes_vectors, text_columns_of
+from ..kernels._protocol import (
+    PreparingKernel,
+    check_of_cells,
+    preparing_kernel,
+    takes_missing_cells,
+    takes_tables,
+    takes_vectors,
+    text_columns_of,
+)
 from ..kernels.vectors import NeighborRBF
 
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "card_")
 """What a fitted model keeps about the columns of its rows: number, names and, if it was read from a file, ranges."""
+NO_NUMBERS = ("could not convert", "argument must be", "setting an array element", "Cannot cast")
+"""Parts of what NumPy and pandas say of cells that are no numbers."""
+COMPLEX = "Complex data not supported: pass real and imaginary parts as columns of their own."
 
 
 # The kernel decides what a row is
@@ -42,6 +53,7 @@ def check_kernel(kernel: Any) -> Kernel:
 
 def kernel_for(kernel: Kernel | None, X: Any, sample_weight: Any = None) -> Kernel:
     """Return the kernel; for None the default one, or one for tables where X is a data frame with other cells than numbers."""
+    refuse_arrow(X)
     if kernel is not None or not hasattr(X, "columns") or is_lazy(X) or _holds_numbers(X):
         return kernel_or_default(kernel)
     from ..kernels.tables import for_table
@@ -104,6 +116,7 @@ def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool,
     """Return an array of numbers where the kernel works on vectors, else of objects. Sparse rows, where allowed, come as CSR."""
     if not reset and isinstance(X, SliceableRows) and X.checked:
         return X.X
+    refuse_arrow(X)
     preparing = preparing_kernel(kernel)
     if preparing is None and kernel.requires_vector_input:
         return _check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
@@ -111,8 +124,8 @@ def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool,
         name = type(preparing or kernel).__name__
         raise TypeError(f"{name} needs rows in memory, in a list, an array or a data frame; got {type(X).__name__}: read them first.")
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
-        raise ValueError("Complex data not supported: pass real and imaginary parts as columns of their own.")
-    rows = as_object_rows(X) if preparing is None else preparing.prepare(X)
+        raise ValueError(COMPLEX)
+    rows = as_object_rows(X) if preparing is None else _prepared(preparing, X)
     if rows.ndim == 2:
         check_of_cells(kernel)(rows)
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns
@@ -121,6 +134,14 @@ def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool,
     if len(rows) < min_rows:
         raise ValueError(f"Found n_samples={len(rows)} rows; at least {min_rows} are needed.")
     return rows
+
+
+def _prepared(preparing: PreparingKernel, X: Any) -> NDArray[Any]:
+    """Return the rows as the kernel prepares them."""
+    try:
+        return preparing.prepare(X)
+    except (ValueError, TypeError) as error:
+        raise _explained(error, X, preparing) from error
 
 
 def rows_in_memory(X: Any, sample_weight: NDArray[np.float64] | None = None, header: Any = None) -> SliceableRows:
@@ -150,20 +171,29 @@ def _check_numeric_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int, k
     try:
         return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=min_rows, accept_sparse=accepted)
     except (ValueError, TypeError) as error:
-        if "contains NaN" in str(error):
-            first = str(error).splitlines()[0]
-            raise ValueError(
-                f"{first} The kernel {type(kernel).__name__} needs all cells. For rows with missing cells, pass "
-                "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.for_table(X); or fill them in."
-            ) from error
-        is_no_number = "could not convert" in str(error) or "argument must be" in str(error)
-        if not is_no_number and "promot" not in type(error).__name__.lower():
-            raise
-        kind = type(error) if is_no_number else TypeError
-        raise kind(
-            f"{str(error).rstrip('.')}. The kernel {type(kernel).__name__} works on numbers: encode such columns (for example with "
-            "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.for_table(X) for a data frame."
-        ) from error
+        raise _explained(error, X, kernel) from error
+
+
+def _explained(error: Exception, X: Any, kernel: Kernel) -> Exception:
+    """Return an error of scikit-learn, NumPy or pandas about rows that are no numbers as one that says what to do; others as they are."""
+    text, name = str(error), type(kernel).__name__
+    if "contains NaN" in text:
+        return ValueError(
+            f"{text.splitlines()[0]} The kernel {name} needs all cells. For rows with missing cells, pass "
+            "kernel=gpssl.kernels.IncompleteRBF() or, for a data frame, kernel=gpssl.kernels.for_table(X); or fill them in."
+        )
+    if "Complex data" in text:  # scikit-learn shows all of them
+        return ValueError(COMPLEX)
+    if "unique column names" in text:
+        check_names(X)
+    is_no_number = any(part in text for part in NO_NUMBERS)
+    if not is_no_number and "promot" not in type(error).__name__.lower():
+        return error
+    kind = type(error) if is_no_number else TypeError
+    return kind(
+        f"{text.rstrip('.')}. The kernel {name} works on numbers: encode such columns (for example with "
+        "OneHotEncoder), or pass a kernel for this kind of rows, such as gpssl.kernels.for_table(X) for a data frame."
+    )
 
 
 def _check_lazy_rows(estimator: Any, X: Any, sample_weight: Any, *, reset: bool, min_rows: int) -> Rows:

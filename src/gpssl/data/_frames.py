@@ -72,8 +72,15 @@ def _check_is_table(X: Any) -> None:
         raise TypeError(f"Expected a table in memory, got {type(X).__name__}: pass X.collect().")
 
 
+def refuse_arrow(X: Any) -> None:
+    """Raise TypeError for a table of Arrow, whose columns have no names and whose rows cannot be counted as those of data frames."""
+    if type(X).__module__.split(".")[0] == "pyarrow":
+        raise TypeError(f"Expected an array or a data frame, got {type(X).__name__} of pyarrow: pass X.to_pandas(), or the name of a file.")
+
+
 def check_names(frame: Any) -> None:
     """Raise ValueError where columns share a name."""
+    refuse_arrow(frame)
     twice = [name for name, count in Counter(frame.columns).items() if count > 1]
     if twice:
         raise ValueError(f"Several columns are called {twice[0]!r}: give each its own name.")

@@ -32,6 +32,7 @@ from .._validation import check_number, check_weights, unchanged_on_failure
 from ..core._checked_rows import check_rows_in_memory, copy_columns, rows_in_memory, warn_outside_training
 from ..core._draws import FunctionDraws
 from ..data._arrays import row_blocks
+from ..data._frames import refuse_arrow
 from ..data._labels import KnownLabels
 from ..data._rows import is_lazy
 from ..estimator import GPSSL
@@ -404,6 +405,7 @@ def in_memory(X: Any) -> Any:
             f"Heads need rows in memory, got {type(X).__name__}. Fit the representation to all rows, ssl = GPSSL().fit(X), then the heads "
             "to the labeled ones, with sklearn.frozen.FrozenEstimator(ssl) as representation; predict part by part."
         )
+    refuse_arrow(X)
     (X,) = indexable(X)
     return X
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
@@ -42,6 +42,8 @@ _ROUNDING = 1e-14
 """Spread of a column, relative to its mean, that rounding alone may cause."""
 _SMALLEST_VARIANCE = 1e-12
 """The least variance of a column in its own units: zero could not be inverted."""
+_UNITS = (1e-150, 1e150)
+"""Standard deviations of columns whose squares are numbers."""
 
 
 class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
@@ -110,7 +112,7 @@ class IncompleteRBF(CallByBlocks, TakesMissingCells, UnitDiagonal, Kernel):
         parameters = self.get_params(deep=False)
         if any(parameters[name] is None for name in ("mean", "covariance", "open_variance")):
             sample = rows.sample(self.max_rows, seed)
-            gaussian, open_variance = _fit_gaussian(sample.rows, sample.weight)
+            gaussian, open_variance = _fit_gaussian(sample.rows, sample.weight, None if rows.header is None else list(rows.header.columns))
             parameters |= {"mean": gaussian.mean, "covariance": gaussian.covariance, "open_variance": open_variance}
         if self.length_scale is None:
             gaussian = _GaussianRows(np.asarray(parameters["mean"]), np.asarray(parameters["covariance"]))
@@ -297,7 +299,7 @@ def _patterns(missing: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], N
         yield missing[members[0]], members
 
 
-def _fit_gaussian(X: Array, weight: Array) -> tuple[_GaussianRows, Array]:
+def _fit_gaussian(X: Array, weight: Array, names: list[Hashable] | None = None) -> tuple[_GaussianRows, Array]:
     """Fit by maximum likelihood to incomplete rows: expectation maximization (Dempster, Laird and Rubin, 1977) with a small ridge.
 
     Return also how far missing cells typically are from their prediction: the mean conditional variance of the missing cells of each
@@ -305,10 +307,20 @@ def _fit_gaussian(X: Array, weight: Array) -> tuple[_GaussianRows, Array]:
     """
     known = ~np.isnan(X)
     count = np.maximum(weight @ known, np.finfo(float).tiny)
-    center = weight @ np.where(known, X, 0.0) / count
-    spread = np.sqrt(weight @ np.where(known, X - center, 0.0) ** 2 / count)
+    largest = np.abs(np.where(known, X, 0.0)).max(axis=0, initial=0.0)
+    largest = np.where(largest > 0, largest, 1.0)
+    shares = X / largest  # whose squares are finite
+    middle = weight @ np.where(known, shares, 0.0) / count
+    spread = np.sqrt(weight @ np.where(known, shares - middle, 0.0) ** 2 / count)
     # A column without spread is known wherever it is missing, and has no unit of its own.
-    unit = np.where(spread > _ROUNDING * np.abs(center), spread, np.maximum(np.abs(center), 1.0))
+    center, varies = largest * middle, spread > _ROUNDING * np.abs(middle)
+    unit = np.where(varies, largest * spread, np.maximum(np.abs(center), 1.0))
+    if ((unit < _UNITS[0]) | (unit > _UNITS[1])).any():
+        place = int(np.abs(np.log(unit)).argmax())
+        raise ValueError(
+            f"The cells of column {place if names is None else names[place]!r} spread over {unit[place]:.1g}, whose square is no number: "
+            "give it another unit, or drop it."
+        )
     standardized, open_variance = _fit_standardized((X - center) / unit, weight)
     units = np.outer(unit, unit) if standardized.covariance.ndim == 2 else unit**2
     return _GaussianRows(center + unit * standardized.mean, standardized.covariance * units), open_variance * unit**2

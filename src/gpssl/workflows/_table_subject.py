@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._runtime import MOST_TEXTS, RESIDUAL_TOLERANCE, TEXT_TOLERANCE, is_standard
 from .._runtime.files import forget, temporary_folder
 from ..data._errors import FileError, listed
-from ..data._frames import ColumnFacts
+from ..data._frames import ColumnFacts, check_names
 from ..data._labels import Target
 from ..data._table import FileTable, open_table
 from ..data._writing import write_table
@@ -67,11 +67,12 @@ class TableSubject(Subject):
         """Return the Arrow file that a data frame makes, from which it is read as other files are."""
         if not isinstance(table, pd.DataFrame):
             raise TypeError(f"A table is a path, a pandas data frame or AnnData, got {type(table).__name__}.")
+        check_names(table)
         folder = temporary_folder()
         weakref.finalize(self, forget, folder)
         try:
             write_table(folder / "table.arrow", table)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except pa.ArrowException as error:
             raise FileError(f"The table cannot be read: {'. '.join(map(str, error.args))}. Give each column values of one type.") from error
         self.index = table.index
         return folder / "table.arrow"
