@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
@@ -125,6 +126,8 @@ def test_columns_that_are_no_numbers_get_a_sentence(frame: pd.DataFrame, kernel:
 def test_complex_numbers_get_one_sentence(circles: Array, kernel: sk.Kernel) -> None:
     with pytest.raises(ValueError, match=r"^Complex data not supported: pass real and imaginary parts as columns of their own\.$"):
         GPSSL(2, kernel=kernel).fit(circles + 1j)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        GPSSL(2, kernel=kernel).fit(pd.DataFrame(circles).assign(other=1j))
 
 
 @pytest.mark.parametrize("kernel", [None, NeighborRBF(), StandardizedKernel()], ids=str)
@@ -138,6 +141,12 @@ def test_tables_of_arrow_get_a_sentence(model: Any) -> None:
     table = pa.table({"a": np.arange(9.0), "b": ["x", "y", "z"] * 3})
     with pytest.raises(TypeError, match=r"got Table of pyarrow: pass X\.to_pandas\(\), or the name of a file"):
         model.fit(table, np.arange(9) % 2)
+
+
+def test_cells_of_several_numbers_get_a_sentence() -> None:
+    frame = pl.DataFrame({"pair": [{"left": 0.0, "right": 1.0}] * 9, "size": np.arange(9.0)})
+    with pytest.raises(TypeError, match="A cell of a table must be a number, text, a category or a date"):
+        GPSSL(2).fit(frame)
 
 
 def test_text_with_a_kernel_for_numbers_gets_a_sentence() -> None:

@@ -117,14 +117,14 @@ def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool,
     if not reset and isinstance(X, SliceableRows) and X.checked:
         return X.X
     refuse_arrow(X)
+    if any(getattr(dtype, "kind", None) == "c" for dtype in _types_of_cells(X)):
+        raise ValueError(COMPLEX)  # pandas would drop the imaginary parts
     preparing = preparing_kernel(kernel)
     if preparing is None and kernel.requires_vector_input:
         return _check_numeric_rows(estimator, X, reset=reset, min_rows=min_rows, kernel=kernel, sparse=sparse)
     if _comes_in_parts(X) and not isinstance(X, np.memmap | str):
         name = type(preparing or kernel).__name__
         raise TypeError(f"{name} needs rows in memory, in a list, an array or a data frame; got {type(X).__name__}: read them first.")
-    if getattr(getattr(X, "dtype", None), "kind", None) == "c":
-        raise ValueError(COMPLEX)
     rows = as_object_rows(X) if preparing is None else _prepared(preparing, X)
     if rows.ndim == 2:
         check_of_cells(kernel)(rows)
@@ -134,6 +134,11 @@ def check_rows_in_memory(estimator: Any, X: Any, kernel: Kernel, *, reset: bool,
     if len(rows) < min_rows:
         raise ValueError(f"Found n_samples={len(rows)} rows; at least {min_rows} are needed.")
     return rows
+
+
+def _types_of_cells(X: Any) -> list[Any]:
+    """Return the types of the columns of a data frame, or of an array."""
+    return list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
 
 
 def _prepared(preparing: PreparingKernel, X: Any) -> NDArray[Any]:

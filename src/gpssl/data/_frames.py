@@ -99,6 +99,8 @@ def encode_column(column: Any) -> Array:
         levels = np.array([encode_cell(level) for level in column.cat.categories] + [np.nan])
         return levels[np.asarray(column.cat.codes)]  # −1, for a missing cell, is the last
     values = _as_array(column)
+    if values.ndim != 1:  # polars has columns of several numbers in each cell
+        raise TypeError(f"A cell of a table must be a number, text, a category or a date, got {values.shape[1:]} numbers in each.")
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     if values.dtype.kind in "Mm":
