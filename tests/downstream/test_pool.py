@@ -615,3 +615,23 @@ def test_texts_that_differ_in_most_rows_are_named_in_a_warning() -> None:
         RepresentationPool.for_rows(frame)
     assert "gpssl.data.open_table" in str(found[0].message)
     RepresentationPool.for_rows(frame.assign(dose=rng.choice(["low", "high"], 40)))
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_labeled", "sees_all", "most"),
+    [
+        (2, 500, True, 64),
+        (10, 150, True, 64),
+        (10, 151, False, 64),
+        (33, 100, True, 12),
+        (60, 150, False, 6),
+        (60, 60, True, 6),
+        (200, 400, False, 4),
+    ],
+)
+def test_many_classes_leave_heads_with_few_features(n_classes: int, n_labeled: int, sees_all: bool, most: int) -> None:
+    """The work of a head grows with the cube of its weights, or with the classes and the cube of the labels."""
+    model = MarginalizedClassifier()
+    model.classes_ = np.arange(n_classes)
+    assert model._sees_all_features(n_labeled) == sees_all
+    assert model._most_features() == most

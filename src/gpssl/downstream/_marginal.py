@@ -53,6 +53,9 @@ MOST_LABELS, MOST_LABELS_OF_CLASSES = 500, 150
 """Labels up to which heads see all features of a kernel: numbers or two classes, and more classes. There, work on matrices of labels by
 labels is quick; beyond, heads see the leading features only, and lose little."""
 MOST_FEATURES = 64
+MANY_CLASSES, MOST_WEIGHTS = 10, 400
+"""With more classes than this, heads see so few leading features that their weights, one for each feature and class, are about so many: the
+work grows with their cube. They see all features of so many fewer labels as the work allows."""
 
 
 class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
@@ -216,6 +219,10 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         """Return whether heads on the kernels of a pool see all their features."""
         return n_labeled <= MOST_LABELS
 
+    def _most_features(self) -> int:
+        """Return how many leading features of a kernel heads see that do not see all."""
+        return MOST_FEATURES
+
     @abstractmethod
     def _log_likelihood(self, heads: Any, Z: Array, y: NDArray[Any]) -> Array:
         """Return the log likelihood of each label under the head of each draw. [S, n]"""
@@ -269,7 +276,7 @@ class Marginalized(CallbackSupport, MetaEstimatorMixin, BaseEstimator, ABC):
         pool = inner(self.representation_)
         seed = pool.seed() if random_state is None else random_state.randint(2**31 - 1)
         drawn = pool.draw(None if self.n_draws is None else int(self.n_draws), seed)
-        limit = None if self._sees_all_features(len(labeled)) else MOST_FEATURES
+        limit = None if self._sees_all_features(len(labeled)) else self._most_features()
         self.functions_ = drawn if limit is None else [part.limited(limit) for part in drawn]
         if self._known is not None:
             return self._known.settle(self.functions_, limit, labeled)

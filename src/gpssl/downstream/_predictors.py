@@ -19,11 +19,13 @@ from ._gp_head import SoftmaxGP
 from ._heads import ClassifierClones, ClassifierHeads, RegressorClones, RegressorHeads, fit_clones, fit_regressors
 from ._linear import BayesianLinearRegression
 from ._logistic import BayesianLogisticRegression
-from ._marginal import MOST_LABELS, MOST_LABELS_OF_CLASSES, Marginalized
+from ._marginal import MANY_CLASSES, MOST_FEATURES, MOST_LABELS, MOST_LABELS_OF_CLASSES, MOST_WEIGHTS, Marginalized
 from ._weighting import SMALLEST_PROBABILITY
 
 Array = NDArray[np.float64]
 
+FEWEST_FEATURES = 4
+"""Leading features that heads see of a kernel with any number of classes."""
 FEW_FEATURES = 20
 """Features of a single representation, outside a pool, up to which Bayesian logistic regression is the default head."""
 
@@ -130,7 +132,14 @@ class MarginalizedClassifier(ClassifierMixin, Marginalized):
         return SoftmaxGP() if self.head is None and is_single and self._sees_all_features(n_labeled) else self._head()
 
     def _sees_all_features(self, n_labeled: int) -> bool:
-        return n_labeled <= (MOST_LABELS if len(self.classes_) == 2 else MOST_LABELS_OF_CLASSES)
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return n_labeled <= MOST_LABELS
+        return n_labeled <= MOST_LABELS_OF_CLASSES and n_classes * n_labeled**3 <= MANY_CLASSES * MOST_LABELS_OF_CLASSES**3
+
+    def _most_features(self) -> int:
+        n_classes = len(self.classes_)
+        return MOST_FEATURES if n_classes <= MANY_CLASSES else max(FEWEST_FEATURES, MOST_WEIGHTS // n_classes)
 
     def _log_likelihood(self, heads: Any, Z: Array, y: NDArray[Any]) -> Array:
         proba = heads.predict_proba(Z)
