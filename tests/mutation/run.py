@@ -32,7 +32,7 @@ READERS = (
 AREAS = {
     "core": ("tests/core", ["core/*.py"]),
     "inference": ("tests/inference", ["inference/*.py"]),
-    "risk": ("tests/evaluation", ["evaluation/_selective.py"]),
+    "risk": ("tests/evaluation", [f"evaluation/_{name}.py" for name in ("selective", "conformal", "promises", "label_sample")]),
     "pool": ("tests/downstream", [f"downstream/{name}.py" for name in ("_pool*", "_weighting", "_softmax_gp", "_gp_head", "_laplace")]),
     "readers": ("tests/data", [f"data/_{name}.py" for name in READERS]),
 }

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
 from mutations import mutants_of
 
 SOURCE = '''
@@ -93,6 +94,7 @@ pytest.main(["-q", "-p", "no:cacheprovider", "tests"], plugins=[runner])
 """
 
 
+@pytest.mark.slow
 def test_mutants_live_where_nothing_looks_and_die_where_something_does(tmp_path: Path) -> None:
     """One function is tested, one is called and not looked at, one is not called, one never ends; a constant is used through a fixture."""
     (tmp_path / "src").mkdir()
