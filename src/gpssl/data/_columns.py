@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import compute
+from pyarrow import compute, types
 
 from .._runtime.progress import Progress
 from .._runtime.threads import map_in_order, n_workers
 from ._calendar import CYCLES, Cycle, Wave
-from ._csv_writing import as_text
+from ._cell_texts import as_text
 from ._decisions import Wanted, kind_of, settle_ways
 from ._errors import FileError
 from ._frames import MISSING_WORDS, ColumnFacts, ColumnKind, encode_cell
@@ -36,6 +36,7 @@ from ._readings import (
     cells_of,
     plain,
     read_cells,
+    storage_of,
     values_of,
 )
 from ._source import SourcePart, Storage, TableSource
@@ -294,8 +295,16 @@ class UnusedColumn:
     def written(self, part: SourcePart, *, typed: bool) -> Any:
         """Return cells as they were; in a file of text as JSON, or as the text that bytes are."""
         column = part.cells.column(self.name)
-        is_kept = typed and "interval" not in str(column.type)  # which no file but Arrow's has
-        return pd.arrays.ArrowExtensionArray(column if is_kept else as_text(column))
+        return pd.arrays.ArrowExtensionArray(column if typed and _is_in_all_files(column.type) else as_text(column))
+
+
+def _is_in_all_files(kind: Any) -> bool:
+    """Return whether all files that know types can hold an unusable one: bytes, and lists and records of what is usable or bytes."""
+    if types.is_nested(kind):
+        inside = [kind.field(place).type for place in range(kind.num_fields)]
+        is_plain = types.is_list(kind) or types.is_large_list(kind) or (types.is_struct(kind) and bool(inside))
+        return is_plain and all(storage_of(one) is not None or _is_in_all_files(one) for one in inside)
+    return types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import json
+import re
 import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -19,13 +17,13 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import compute
+from pyarrow import compute, types
 
 from .._runtime import is_standard
 from .._runtime.files import written_beside
 from .._runtime.threads import InOrder, n_workers
+from ._cell_texts import as_text, is_time, texts_of_times
 from ._outputs import Style, ending_of
-from ._readings import canonical
 
 Write = Callable[[pd.DataFrame], None]
 
@@ -140,72 +138,22 @@ def _lines(table: pa.Table, separator: str, decimal: str) -> memoryview:
 
 
 def _cells(column: Any, separator: str, decimal: str) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
+    if types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if pa.types.is_float16(column.type):
+    if types.is_float16(column.type):
         column = column.cast(pa.float32())
-    if pa.types.is_floating(column.type):
+    if types.is_floating(column.type):
         is_nan = compute.is_nan(column)
         if compute.any(is_nan).as_py():  # most columns have none, and need no copy
             column = compute.if_else(is_nan, None, column)
-    if pa.types.is_duration(column.type):
-        column = canonical(column)
-    if pa.types.is_timestamp(column.type):
-        return _times(column).fill_null("")
-    has_signs = not (pa.types.is_boolean(column.type) or pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
+    if is_time(column.type):
+        return texts_of_times(column).fill_null("")
+    has_signs = not (types.is_boolean(column.type) or types.is_integer(column.type) or types.is_floating(column.type))
     text = as_text(column)
     text = text.fill_null("") if text.null_count else text
-    if decimal != "." and (pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
+    if decimal != "." and (types.is_floating(column.type) or types.is_decimal(column.type)):
         text, has_signs = compute.replace_substring(text, ".", decimal), separator == decimal
     return _quoted(text, separator) if has_signs else text
-
-
-def as_text(column: Any) -> pa.Array:
-    """Return cells of any type as text: lists and records as JSON, bytes as the text that they are, or with their codes."""
-    kind = column.type
-    if not pa.types.is_nested(kind) and "binary" not in str(kind):
-        return column.cast(pa.string())
-    return pa.array([None if cell is None else cell_as_text(cell) for cell in column.to_pylist()], pa.string())
-
-
-def cell_as_text(cell: Any) -> str:
-    """Return a list, a record or bytes as text.
-
-    >>> cell_as_text([1, {"a": None}]), cell_as_text("é".encode()), cell_as_text(bytes([0, 255]))[1:]
-    ('[1, {"a": null}]', 'é', 'x00ff')
-    """
-    if not isinstance(cell, bytes):
-        return json.dumps(as_json(cell), ensure_ascii=False)
-    try:
-        text = cell.decode()
-    except UnicodeDecodeError:
-        return f"\\x{cell.hex()}"
-    return text if text.isprintable() else f"\\x{cell.hex()}"
-
-
-def as_json(value: Any) -> Any:
-    """Return what JSON knows; None for what is not finite, seconds for spans of time, and dates as text."""
-    if isinstance(value, dict):
-        return {str(name): as_json(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(one) for one in value]
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, Decimal):
-        return int(value) if value == int(value) else float(value)
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if isinstance(value, bytes):
-        return cell_as_text(value)
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def _times(column: Any) -> pa.Array:
-    """Return times like 2024-12-31, with the time of the day and the zone where there are any."""
-    text = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.string())
-    if column.type.tz:
-        return compute.replace_substring_regex(text, r"\.0+(Z|[+-]\d+)$", r"\1")
-    return compute.replace_substring_regex(text, r"( 00:00:00)?\.0+$", "")
 
 
 def _quoted(text: pa.Array, separator: str) -> pa.Array:
@@ -214,7 +162,7 @@ def _quoted(text: pa.Array, separator: str) -> pa.Array:
     content = b"" if start == end else memoryview(text.buffers()[2])[start:end].tobytes()
     if not any(sign in content for sign in (*(b'"', b"\r", b"\n", b"\t", b"\f", b" "), separator.encode())):
         return text  # far quicker than to look at each cell
-    needs = compute.match_substring_regex(text, f'["\r\n{separator}]|^\\s|\\s$')
+    needs = compute.match_substring_regex(text, f'["\r\n]|{re.escape(separator)}|^\\s|\\s$')
     if not compute.any(needs).as_py():
         return text
     doubled = compute.replace_substring(text, '"', '""')

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from .._runtime.files import forget, temporary_folder
-from ._csv_writing import cell_as_text
+from ._cell_texts import cell_as_text
 from ._errors import FileError, listed
 from ._source import Storage, TableSource, TextColumns, file_identity, store_rows, unique_names
 

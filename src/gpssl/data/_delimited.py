@@ -22,6 +22,7 @@ from ._errors import FileError, as_sentence
 from ._layout import (
     FOOTER,
     MOST_BELOW,
+    SHOWN,
     are_texts,
     is_below,
     note_below,
@@ -41,6 +42,8 @@ RELEASE_MILLISECONDS = 1000
 """The longest wait for Arrow's threads to let go of a file that is read."""
 BAD_ROWS = (3, 0.01)
 """Rows with too few or too many cells that may be left out: so many, or such a share."""
+SURELY_BAD = 20_000
+"""After so many such rows, and no more good ones before them, nobody reads on: each costs far more time than a good one, and is kept."""
 
 
 class DelimitedFile(TextColumns):
@@ -138,10 +141,7 @@ class DelimitedFile(TextColumns):
         n_bad, n_rows, what = len(bad), self.n_rows, f"line {self._line(bad[0].number):,} has {bad[0].what}"
         few, share = BAD_ROWS
         if n_bad > n_rows or n_bad > max(few, share * n_rows):
-            raise FileError(
-                f"{n_bad:,} of {n_bad + n_rows:,} rows of {self.path} have more or fewer cells than there are names of columns; "
-                f"{what}. Mend these lines, or write the table with quotes around cells that have separators in them."
-            )
+            raise _too_many_bad(self.path, n_bad, f"{n_bad + n_rows:,}", what)
         return f"{n_bad:,} row(s) have too few or too many cells and were left out; {what}."
 
 
@@ -160,7 +160,8 @@ def _read_cells(path: Path, stream: ByteStream, dialect: Dialect) -> tuple[Colum
 
     def leave_out(row: Any) -> str:
         bad.append(_BadRow(row.number, f"{row.actual_columns} cells instead of {row.expected_columns}", row.text[:200]))
-        return "error" if row.text.count("\n") > UNCLOSED_LINES else "skip"
+        is_hopeless = len(bad) >= SURELY_BAD and len(bad) > row.number / 2
+        return "error" if is_hopeless or row.text.count("\n") > UNCLOSED_LINES else "skip"
 
     def read() -> pa.RecordBatch | None:
         last = None
@@ -179,6 +180,9 @@ def _read_cells(path: Path, stream: ByteStream, dialect: Dialect) -> tuple[Colum
     except pa.ArrowInvalid as error:
         if not bad or "Expected" not in str(error):
             raise
+        if len(bad) >= SURELY_BAD:
+            n_rows = bad[-1].number - dialect.last_names
+            raise _too_many_bad(path, len(bad), f"the first {n_rows:,}", f"{bad[0].text[:SHOWN]!r} has {bad[0].what}") from error
         raise _unclosed(bad[-1].number, path) from error
     pa.default_memory_pool().release_unused()
     cells = [] if last is None or stream.n_quotes % 2 == 0 else [column[-1].as_py() or "" for column in last.columns]
@@ -200,6 +204,13 @@ def _wait_until_released(held: Sequence[Any], n_references: Sequence[int]) -> No
 
 def _unclosed(line: int, path: Path) -> FileError:
     return FileError(f"A quote in line {line:,} of {path} is opened and not closed: close it, or remove it.")
+
+
+def _too_many_bad(path: Path, n_bad: int, rows: str, what: str) -> FileError:
+    return FileError(
+        f"{n_bad:,} of {rows} rows of {path} have more or fewer cells than there are names of columns; {what}. "
+        "Mend these lines, or write the table with quotes around cells that have separators in them."
+    )
 
 
 def _leave_out_below(text: ColumnStore, bad: list[_BadRow], dialect: Dialect) -> list[str]:

@@ -200,7 +200,9 @@ def _best_separator(rows_of: dict[str, list[tuple[list[str], int]]], name: str, 
         if separator == " " and alike < NEARLY_ALL:
             return (-2.0, False, 0)  # sentences, in the only column
         is_named = bool(wanted) and counts[0] > 1 and set(wanted) <= {cell.strip() for cell in rows[place]}
-        return (alike + is_named - 0.6 * (counts[0] == 1) - 0.5 * (separator == " "), separator == first, counts[0])
+        # Decimal commas may be as many in each row, but are not in the names, which would then be a title above the rows.
+        below_titles = 0.1 * place / (place + 1)
+        return (alike + is_named - 0.6 * (counts[0] == 1) - 0.5 * (separator == " ") - below_titles, separator == first, counts[0])
 
     return max(rows_of, key=merit)
 

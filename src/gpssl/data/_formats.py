@@ -105,6 +105,7 @@ class TypedFile:
         with as_sentence(path):
             self._unchanged = Unchanged(self._content, path)
             schema = self.schema = self._schema()
+            _check_is_text(schema)
             self.names, self.unnamed, self.repeated, self.notes = unique_names(schema.names)
             index, note = _index_of_frame(schema)
         self._places = {name: place for place, name in enumerate(self.names)}
@@ -146,11 +147,14 @@ class TypedFile:
         fewest, most = PART_ROWS
         size = min(max(PART_CELLS // max(1, len(names)), fewest), most)
         with self._unchanged.while_read(), as_sentence(self.path):
-            for batch in self._raw_batches(list(names), size):
+            for batch in _joined((self._only(names, batch) for batch in self._raw_batches(list(names), size)), fewest):
                 for start in range(0, batch.num_rows, size):
-                    part = batch.slice(start, size)
-                    columns = [part.column(name if self._are_unique else self._places[name]) for name in names]
-                    yield SourcePart(pa.RecordBatch.from_arrays(columns, names=list(names)), {})
+                    yield SourcePart(batch.slice(start, size), {})
+
+    def _only(self, names: Sequence[str], batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return these columns of some rows."""
+        columns = [batch.column(name if self._are_unique else self._places[name]) for name in names]
+        return pa.RecordBatch.from_arrays(columns, names=list(names))
 
     def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the numbers of these rows, counted from 1."""
@@ -182,6 +186,33 @@ class TypedFile:
                     # Arrow takes the places of texts and of levels from the file as they are: wrong ones lie outside its memory.
                     batch.validate(full=True)
                     yield batch
+
+
+def _joined(batches: Iterator[pa.RecordBatch], fewest: int) -> Iterator[pa.RecordBatch]:
+    """Iterate over the same rows, at least so many at a time: what a part costs hardly depends on how many rows it has."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= fewest or not batch.num_columns:
+            yield from _as_few(waiting)
+            waiting = []
+    yield from _as_few(waiting)
+
+
+def _as_few(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    if len(batches) < 2:
+        return batches
+    try:
+        return pa.Table.from_batches(batches).combine_chunks().to_batches()
+    except pa.ArrowException:  # of types that Arrow cannot join, such as dictionaries of lists
+        return batches
+
+
+def _check_is_text(schema: pa.Schema) -> None:
+    """Raise UnicodeDecodeError where a name or a zone is no text: whoever asks Arrow for it later would."""
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        inside = kind.value_type if types.is_dictionary(kind) else kind
+        _ = name, str(kind), getattr(inside, "tz", None)
 
 
 def _open_arrow(content: Path, path: Path, names: Sequence[str] | None = None) -> Any:

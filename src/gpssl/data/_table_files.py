@@ -202,6 +202,8 @@ def _names_of(source: TableSource, chosen: list[str] | None) -> list[str]:
         raise ValueError(f"{source.path} has more than one column named {source.repeated[0]!r}: rename one of them.")
     # The index of a data frame, which pandas and Dask write as columns, is read if it is asked for.
     names = [name for name in source.names if name not in source.index] if chosen is None else chosen
+    if not names:
+        raise FileError(f"{source.path} has no columns.")
     for name in names:
         if name not in source.names:
             raise no_such_column(name, source.names, source.path)

@@ -15,7 +15,8 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
 from .._runtime import is_standard
-from ._csv_writing import Write, arrow_table, as_json, csv_writer, text_file
+from ._cell_texts import as_json, values_of_cells
+from ._csv_writing import Write, arrow_table, csv_writer, text_file
 from ._errors import FileError
 from ._outputs import Style, check_table_name, ending_of, replacing
 
@@ -47,11 +48,23 @@ def _write(path: Path, temporary: Path, frames: pd.DataFrame | Iterable[pd.DataF
     if first is None:
         raise FileError(f"There is nothing to write to {path}.")
     with _WRITERS[ending_of(path)[0]](temporary, first, style) as write:
-        write(first)
+        with _holding(path):
+            write(first)
         for part in parts:
             if list(first.columns) != list(part.columns):
                 raise ValueError("The parts of a table must have the same columns.")
-            write(part)
+            with _holding(path):
+                write(part)
+
+
+@contextmanager
+def _holding(path: Path) -> Iterator[None]:
+    """Raise FileError for cells that files of this kind cannot hold, such as years beyond those of Parquet."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise FileError(f"{path} cannot hold all cells as they are ({reason}): write CSV, which has them as text.") from error
 
 
 @contextmanager
@@ -72,8 +85,11 @@ def _json_lines(path: Path, _first: pd.DataFrame, style: Style) -> Iterator[Writ
     with text_file(path) as file:
 
         def write(frame: pd.DataFrame) -> None:
-            for row in arrow_table(frame).to_pylist():
-                cells = {name: _nested(value) if name in style.nested else as_json(value) for name, value in row.items()}
+            table = arrow_table(frame)
+            names = table.column_names
+            readers = [_nested if name in style.nested else as_json for name in names]
+            for row in zip(*(values_of_cells(column.combine_chunks()) for column in table.columns), strict=True):
+                cells = {name: read(value) for name, read, value in zip(names, readers, row, strict=True)}
                 file.write((json.dumps(cells, ensure_ascii=False) + "\n").encode())
 
         yield write
