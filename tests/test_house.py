@@ -57,7 +57,8 @@ IMPORT_WHEN_USED = (
 
 
 READERS = (
-    *("_byte_stream", "_calendar", "_cell_texts", "_columns", "_csv_writing", "_databases", "_decisions", "_delimited", "_dialect", "_formats"),
+    *("_byte_stream", "_calendar", "_cell_texts", "_columns", "_csv_writing", "_databases", "_decisions", "_delimited", "_dialect"),
+    *("_formats",),
     *("_json_lines", "_label_cells", "_layout", "_left_out", "_profile", "_quantities", "_reading_notes", "_readings", "_source", "_table"),
     *("_workbooks", "_writing"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -53,6 +53,11 @@ OF_TEXT: tuple[ColumnKind, ...] = ("category", "text")
 """Kinds of columns whose cells are text."""
 LONGEST_WORD = 5
 """Letters beyond which a text without blanks may be a sentence, in languages that have none."""
+SAYS_MORE = {
+    "number": r"^\s*([+-]?0\d|\+\d+\s*$|[+-]?\d{18,}\s*$)",
+    "date": r":\d\d.*(Z|UTC|GMT|[+-]\d\d?:?\d{0,2})\s*$|\.\d{7}|^\s*\d{4}-\d\d\s*$|^\s*\p{L}+\.?[ -]\d{4}\s*$",
+}
+"""Numbers and dates whose text cannot be found again from their value: codes such as 007, +49 and very long ones; times with a zone."""
 LARGEST_WHOLE = 2**53
 """Up to this size each whole number has a double of its own."""
 
@@ -151,17 +156,32 @@ class Column:
     def written(self, part: SourcePart, *, typed: bool) -> Any:
         """Return cells as they are given back to the person who had them: text and values as they were, but for one thing.
 
-        In a file that knows types, what was text and can be read as plain numbers or dates is that; but whole numbers of 64 bits with
-        more digits than double precision has, which nearly always are IDs, stay text, as do numbers with units and times of day.
+        In a file that knows types, what was text and can be read as plain numbers or dates is that, where nothing is lost
+        (`loses_something`) but words for missing cells.
         """
-        is_id = self.has_too_many_digits and max(-self.findings.minimum, self.findings.maximum) <= 2**64
-        is_plain = self.reading in (*NUMBERS, *DATES) and not self.findings.tally.n_dressed
-        if typed and not self.is_typed and is_plain and not is_id:
+        if typed and self.may_be_values:
             return self.values(part)
         column = plain(part.cells.column(self.name))
         if not typed and pa.types.is_floating(column.type):
             column = compute.if_else(compute.is_nan(column), None, column)
         return pd.arrays.ArrowExtensionArray(column)
+
+    @property
+    def may_be_values(self) -> bool:
+        """Whether the cells are text that can be read as plain numbers or dates, all of them.
+
+        Whole numbers of 64 bits with more digits than double precision has, which nearly always are IDs, stay text, as do numbers with
+        units and times of day.
+        """
+        if self.is_typed or self.reading not in (*NUMBERS, *DATES) or self.findings.tally.n_dressed:
+            return False
+        is_id = self.has_too_many_digits and max(-self.findings.minimum, self.findings.maximum) <= 2**64
+        return not (is_id or n_odd_cells(self) or self.findings.shapes[SHAPE["infinite"]])
+
+    def loses_something(self, column: Any) -> bool:
+        """Return whether some cells say more than their values: zeros at the beginning, zones, months without a day."""
+        says_more = SAYS_MORE["number" if self.reading in NUMBERS else "date"]
+        return bool(compute.any(compute.match_substring_regex(self.text(column), says_more)).as_py())
 
     @property
     def has_too_many_digits(self) -> bool:
@@ -189,7 +209,7 @@ def waves_of(column: Column) -> list[Column]:
 def column_of(source: TableSource, name: str, kind: ColumnKind | None, way: Way | None = None, findings: Findings = NO_FINDINGS) -> Column:
     """Return a column of a file, of the kind that is wanted, or of that which follows from its reading."""
     storage, way = source.storage[name], way or Way("typed")
-    return Column(name, kind or kind_of(way.reading, storage), storage, source.knows_types, way, findings)
+    return Column(name, kind or kind_of(way.reading, storage), storage, source.knows_types or name in source.texts, way, findings)
 
 
 def settle_columns(source: TableSource, wanted: Mapping[str, Wanted], progress: Progress | None = None) -> dict[str, Column]:
@@ -318,6 +338,8 @@ class TablePart:
     """The columns to learn from. [D used]"""
     first: int
     """Where in the file the first row is."""
+    kept_as_text: Callable[[], Collection[str]] = frozenset
+    """Which columns of text stay text in a file that knows types, though they can be read as values."""
 
     def __len__(self) -> int:
         return int(self.source.cells.num_rows)
@@ -334,9 +356,16 @@ class TablePart:
         """Return the columns to learn from as numbers with NaN for gaps, as `encode_table` has them; free text stays text. [n, D used]"""
         return _beside_each_other(self.source, self.used, texts=[place for place, one in enumerate(self.used) if one.kind == "text"])
 
-    def cells(self, *, typed: bool) -> pd.DataFrame:
-        """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]"""
-        values = {column.name: column.written(self.source, typed=typed) for column in self.columns}
+    def cells(self, *, typed: bool, as_json: bool = False) -> pd.DataFrame:
+        """Return all columns as they were, for a file of text or, with `typed`, for one that knows numbers and dates. [n, D]
+
+        With `as_json`, cells of a file of JSON lines are JSON.
+        """
+        if as_json and self.source.as_json is not None:
+            values = {column.name: pd.arrays.ArrowExtensionArray(self.source.as_json(column.name)) for column in self.columns}
+        else:
+            kept = self.kept_as_text() if typed else ()
+            values = {column.name: column.written(self.source, typed=typed and column.name not in kept) for column in self.columns}
         return pd.DataFrame({name: pd.Series(cells).set_axis(self._index) for name, cells in values.items()})
 
 

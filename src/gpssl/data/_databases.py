@@ -37,8 +37,11 @@ def open_database(path: Path, content: Path, table: str | None) -> TableSource:
 
 
 def _opened_sqlite(content: Path) -> sqlite3.Connection:
-    """Open a database to read it: not even its journal is written."""
-    return sqlite3.connect(f"file:{quote(str(content.resolve()))}?mode=ro", uri=True)
+    """Open a database to read it: not even its journal is written, and nothing in it is trusted."""
+    base = sqlite3.connect(f"file:{quote(str(content.resolve()))}?mode=ro", uri=True)
+    base.execute("PRAGMA trusted_schema = OFF")
+    base.execute("PRAGMA cell_size_check = ON")
+    return base
 
 
 class SQLiteTable(TextColumns):
@@ -49,7 +52,7 @@ class SQLiteTable(TextColumns):
         with _in_a_sentence(path, sqlite3.Error), closing(_opened_sqlite(content)) as base:
             base.text_factory = lambda text: text.decode(errors="replace")
             found = dict(base.execute(SQLITE_TABLES))
-            name, notes = _chosen([one for one in found if found[one] == "table"] or list(found), list(found), table, path)
+            name, notes = _chosen([one for one in found if found[one] == "table"], list(found), table, path)
             self.identity = f"{file_identity(content)} {name}"
             cursor = base.execute(f'SELECT * FROM "{name.replace(chr(34), chr(34) * 2)}"')  # an identifier cannot be a parameter
             columns = [column[0] for column in cursor.description]
@@ -85,9 +88,9 @@ def _open_duckdb(path: Path, content: Path, table: str | None) -> TableSource:
         raise ImportError('DuckDB databases need duckdb: pip install "gpssl[duckdb]".') from error
     from ._formats import TypedFile
 
-    with _in_a_sentence(path, duckdb.Error), closing(duckdb.connect(str(content), read_only=True)) as base:
+    with _in_a_sentence(path, duckdb.Error), closing(_opened_duckdb(content)) as base:
         found = dict(base.execute(DUCKDB_TABLES).fetchall())
-        name, notes = _chosen([one for one in found if found[one] == "BASE TABLE"] or list(found), list(found), table, path)
+        name, notes = _chosen([one for one in found if found[one] == "BASE TABLE"], list(found), table, path)
         folder = temporary_folder()
         copy = folder / "table.arrow"
         try:
@@ -105,12 +108,24 @@ def _open_duckdb(path: Path, content: Path, table: str | None) -> TableSource:
     return source
 
 
+def _opened_duckdb(content: Path) -> Any:
+    """Open a database to read it: a view in it may read no other file, and nothing from a network."""
+    import duckdb
+
+    return duckdb.connect(str(content), read_only=True, config={"enable_external_access": "false"})
+
+
 def _chosen(tables: list[str], known: list[str], asked: str | None, path: Path) -> tuple[str, list[str]]:
-    """Return the table that was asked for, or the only one, and a note that names it."""
+    """Return the table that was asked for, or the only one, and a note that names it.
+
+    Views calculate what the file says, for as long as it says: they are read only if somebody asks for them.
+    """
     if asked is not None:
         if asked not in known:
             raise FileError(f"{path} has no table {asked!r}; its tables are {listed(known, 12)}." if known else f"{path} has no tables.")
         return asked, []
+    if not tables and known:
+        raise FileError(f"{path} has no tables, but the views {listed(known, 12)}: name one, sheet={known[0]!r}.")
     if not tables:
         raise FileError(f"{path} has no tables.")
     if len(tables) > 1:

@@ -116,7 +116,7 @@ class TypedFile:
         self.unusable = {name: f"holds {_in_words(kind)}, neither numbers, text nor dates" for name, kind in unusable.items()}
         self.index = [name for name in index if name in self._places]
         self.notes += note
-        self.separator, self.knows_types = ";", True
+        self.separator, self.knows_types, self.texts = ";", True, frozenset[str]()
         self.left_out: str | None = None
         self.style = Style()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -17,7 +17,8 @@ PACKED = ".gz"
 TEXT_ENDINGS = (".csv", ".tsv")
 ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", ".arrow", ".feather", ".jsonl", ".ndjson")
 """Of tables that can be written; those of text may be compressed."""
-PACKABLE = (*TEXT_ENDINGS, ".jsonl", ".ndjson")
+JSON_ENDINGS = (".jsonl", ".ndjson")
+PACKABLE = (*TEXT_ENDINGS, *JSON_ENDINGS)
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Style:
     encoding: str = "utf-8"
     nested: frozenset[str] = frozenset()
     """Columns whose cells are JSON: a file of JSON lines has lists and objects there, others their text."""
+    as_json: frozenset[str] = frozenset()
+    """Columns of a file of JSON lines, which has all their cells as JSON too."""
 
 
 def ending_of(path: str | PathLike[str]) -> tuple[str, bool]:
@@ -57,6 +60,16 @@ def check_table_name(path: str | PathLike[str], others: tuple[str, ...] = ()) ->
 def is_typed(path: str | PathLike[str]) -> bool:
     """Return whether a file of this name tells numbers and dates from text."""
     return ending_of(path)[0] not in TEXT_ENDINGS
+
+
+def asked_for(path: str | PathLike[str], style: Style) -> tuple[dict[str, bool], Style]:
+    """Return how to ask a part of a table of this style for the cells that a file of this name will hold, and the style to write them in.
+
+    JSON lines of JSON lines have each cell as it stood there: 1.0, "1" and true.
+    """
+    if style.as_json and ending_of(path)[0] in JSON_ENDINGS:
+        return {"typed": True, "as_json": True}, replace(style, nested=style.as_json)
+    return {"typed": is_typed(path)}, style
 
 
 def beside(out: Path, ending: str) -> Path:

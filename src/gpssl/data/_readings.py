@@ -163,7 +163,7 @@ def without_missing_words(column: Any) -> pa.Array:
 def values_of(column: Any, way: Way) -> Array:
     """Return numbers, 1 and 0 for true and false, seconds since 1970 for dates; NaN for what is missing or cannot be read so."""
     if way.reading == "typed":
-        return typed_values(column)
+        return finite_or_nan(typed_values(column))
     column = plain(column)
     numbers = fast_numbers(column) if way.is_plain else None
     if numbers is not None:

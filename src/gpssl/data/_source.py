@@ -6,7 +6,7 @@ import mmap
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -57,6 +57,8 @@ class SourcePart(NamedTuple):
     """Some columns as they stand in the file: of any type, and with words that count as missing."""
     values: Mapping[str, Array]
     """The numbers that stand for the cells of columns, as `encode_column` has them, where they are known already. [n] each"""
+    as_json: Callable[[str], pa.Array] | None = None
+    """From a column to its cells as JSON, for files that have them as JSON."""
 
 
 class TableSource(Protocol):
@@ -76,6 +78,8 @@ class TableSource(Protocol):
     """Between its cells; a semicolon where nothing is, so that commas may be decimal ones."""
     knows_types: bool
     """Whether text in it is meant as text, also where it looks like a number."""
+    texts: Collection[str]
+    """Columns of text that is meant as text in a file that does not know types otherwise."""
     repeated: list[str]
     """Names that several columns of the file have."""
     style: Style
@@ -265,7 +269,7 @@ class TextColumns:
         self._keys = keys
         self.n_rows = text.n_rows
         self.index: list[str] = []
-        self.knows_types = False
+        self.knows_types, self.texts = False, frozenset[str]()
         self.left_out: str | None = None
         self.style = Style()
         self._values: dict[str, ColumnStore] = {}
@@ -283,9 +287,13 @@ class TextColumns:
             columns = [batch.column(present[key]) if (key := self._keys[name]) in present else empty for name in names]
             stores = {store: store.part(place) for store in {self._values[name] for name in names if name in self._values}}
             values = {name: stores[self._values[name]].column(name).to_numpy() for name in names if name in self._values}
-            yield SourcePart(pa.RecordBatch.from_arrays(columns, names=list(names)), values)
+            yield SourcePart(pa.RecordBatch.from_arrays(columns, names=list(names)), values, self._json_of(place))
             for store in (self._text, *stores):
                 store.release()
+
+    def _json_of(self, place: int) -> Callable[[str], pa.Array] | None:  # noqa: ARG002  (of files of JSON)
+        """Return how to get the cells of a part as JSON; None for text that is none."""
+        return None
 
     def keep_values(self, names: Iterable[str], parts: Iterable[Mapping[str, Array]]) -> None:
         """Keep the values of columns, in the parts that the cells have."""

@@ -289,8 +289,18 @@ class FileTable:
     def _parts(self, columns: Sequence[Column | UnusedColumn], used: list[Column]) -> Iterator[TablePart]:
         first = 0
         for part in self._source.parts(origins(columns)):
-            yield TablePart(part, columns, used, first)
+            yield TablePart(part, columns, used, first, lambda: self._kept_as_text)
             first += part.cells.num_rows
+
+    @cached_property
+    def _kept_as_text(self) -> frozenset[str]:
+        """The columns whose cells say more than the numbers or dates that they can be read as; found by a look at all of them."""
+        left = {column.name: column for column in self._columns_named(self.names) if column.may_be_values}
+        kept = set[str]()
+        for part in self._source.parts(list(left)) if left else ():
+            found = {name for name, column in left.items() if name not in kept and column.loses_something(part.cells.column(name))}
+            kept |= found
+        return frozenset(kept)
 
     def rows(self) -> EncodedRows:
         """Return the columns to learn from as encoded numbers, for a fit that reads part by part."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from ..data._errors import FileError, listed
 from ..data._formats import open_source
 from ..data._frames import MISSING_WORDS
 from ..data._labels import Target
-from ._row_checksums import Places, row_checksums, row_names, text_of
+from ._row_checksums import NUMBER, Places, row_checksums, row_names, text_of
 
 if TYPE_CHECKING:
     from ._subject import Subject
@@ -78,6 +79,17 @@ class GivenLabels:
         if isinstance(values[0], str):
             return cells.where(cells.notna(), None).map(lambda cell: cell if cell is None or isinstance(cell, str) else text_of(cell))
         return cells.where(cells.notna(), None).astype(column.dtype if column.dtype.kind != "i" else "Int64")
+
+    def in_json(self, column: Any, where: slice) -> Any:
+        """Return cells that are JSON with these labels in them: numbers as numbers, also those that name classes, if no cell is text."""
+        inside = (self.places >= where.start) & (self.places < where.stop)
+        cells = column.astype(object)
+        cells = cells.where(cells.notna(), None)
+        are_texts = any(cell.startswith('"') for cell in cells if cell is not None)
+        texts = [text_of(value) for value in self.values[inside]]
+        labels = [text if NUMBER.fullmatch(text) and not are_texts else json.dumps(text) for text in texts]
+        cells.iloc[self.places[inside] - where.start] = labels
+        return cells
 
     def _like(self, column: Any, decimal: str) -> NDArray[Any]:
         """Return the labels as the column has its cells: numbers where it holds numbers, if all of them are, and otherwise texts."""

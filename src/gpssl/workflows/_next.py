@@ -17,7 +17,7 @@ from ..active._representation import OwnRepresentation
 from ..active._stopping import LEAST_LABELS, learning_curve
 from ..active._suggest import Beliefs, Suggestion, suggest_among
 from ..data._labels import Target, TargetKind
-from ..data._outputs import is_typed
+from ..data._outputs import asked_for
 from ..data._writing import write_table
 from ..downstream._marginal import Marginalized
 from ..evaluation._promises import RiskLimit
@@ -156,7 +156,8 @@ def next_rows(
         stop = _advice(subject, fitted, known, limit, random_state)
     rows = _suggested(subject, found.rows, known.kind)
     if path is not None:
-        write_table(path, _cells(subject, rows, target, typed=is_typed(path)), force=force, style=subject.style)
+        asked, style = asked_for(path, subject.style)
+        write_table(path, _cells(subject, rows, target, **asked), force=force, style=style)
     return NextRows(
         target=target,
         kind=known.kind,
@@ -255,10 +256,10 @@ def _lines(subject: Subject, places: NDArray[np.intp]) -> list[Any]:
     return places.tolist() if subject.index is None else [subject.index[place] for place in places]
 
 
-def _cells(subject: Subject, rows: Sequence[SuggestedRow], target: str, *, typed: bool) -> Any:
+def _cells(subject: Subject, rows: Sequence[SuggestedRow], target: str, *, typed: bool, as_json: bool = False) -> Any:
     """Return the cells of suggested rows in the order of their ranks, the target empty."""
     places = np.array([row.place for row in rows], dtype=np.intp)
-    (cells,) = subject.views_at(places, lambda part: part.cells(typed=typed))
+    (cells,) = subject.views_at(places, lambda part: part.cells(typed=typed, as_json=as_json))
     frame = cells.iloc[np.argsort(np.argsort(places))].reset_index(drop=True)
     frame = frame.drop(columns=[RANK, REASON, ROW], errors="ignore").assign(**{target: None})
     frame.insert(0, RANK, np.arange(1, len(rows) + 1))

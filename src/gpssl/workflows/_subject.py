@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -26,7 +26,7 @@ from ..core._checked_rows import rows_in_memory
 from ..data._frames import ColumnFacts
 from ..data._label_cells import TidyLabels, tidy_labels
 from ..data._labels import Target, TargetKind
-from ..data._outputs import Style, beside, check_table_name, check_writable, is_typed, replacing
+from ..data._outputs import Style, asked_for, beside, check_table_name, check_writable, replacing
 from ..data._writing import write_table
 from ..downstream._pool import RepresentationPool
 from ..estimator import GPSSL
@@ -208,15 +208,17 @@ class Subject(ABC):
 
         `finish` is called when all rows are written, and before the file is put in its place: where it fails, there is no file.
         """
-        write_table(out, self._frames(new_columns, only_new, is_typed(out), finish), force=force, style=self.style)
+        asked, style = asked_for(out, self.style)
+        write_table(out, self._frames(new_columns, only_new, asked, finish), force=force, style=style)
 
-    def _frames(self, new_columns: NewColumnsOfPart, only_new: bool, typed: bool, finish: Step) -> Iterator[Any]:
+    def _frames(self, new_columns: NewColumnsOfPart, only_new: bool, asked: Mapping[str, bool], finish: Step) -> Iterator[Any]:
         for part, where in self.numbered_parts("writing"):
             new = new_columns(part, where)
             if not only_new:
-                cells = part.cells(typed=typed)
+                cells = part.cells(**asked)
                 if self.given is not None:
-                    cells[self.roles.target] = self.given.in_cells(cells[self.roles.target], where, self.style.decimal)
+                    in_cells = self.given.in_json if asked.get("as_json") else partial(self.given.in_cells, decimal=self.style.decimal)
+                    cells[self.roles.target] = in_cells(cells[self.roles.target], where)
                 new = cells.drop(columns=new.columns, errors="ignore").join(new.set_index(cells.index))
             yield new
         finish()

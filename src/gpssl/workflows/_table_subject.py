@@ -117,8 +117,8 @@ class TableSubject(Subject):
         for part in self.table.parts():
             yield SubjectPart(len(part), part.rows, part.cells, part.encoded)
 
-    def _cells(self, *, typed: bool) -> Any:
-        return pd.concat([part.cells(typed=typed) for part in self.table.parts()], ignore_index=True)
+    def _cells(self, *, typed: bool, as_json: bool = False) -> Any:
+        return pd.concat([part.cells(typed=typed, as_json=as_json) for part in self.table.parts()], ignore_index=True)
 
     def lines(self, places: NDArray[np.intp]) -> NDArray[np.int64] | None:
         """Return the lines of these rows in the file; a data frame has an index."""
