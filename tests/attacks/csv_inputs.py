@@ -5,8 +5,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,6 +37,8 @@ WORDS = (
     "{}",
 )
 ESCAPES = ("\x1b[31mred\x1b[0m", "bell\x07", "\x1b]0;title\x07", "back\x08\x08", "\u202eevil", "\x9b2J")
+MOST_BYTES = 5 * 10**6
+"""Of a damaged table: a larger one takes more than five seconds, and may."""
 ODD_NAMES = (
     "",
     " ",
@@ -92,11 +93,9 @@ class Dialect:
 
 def packed(content: bytes, how: str) -> bytes:
     """Return compressed bytes."""
-    if how == ".zst":
-        import pyarrow as pa
-
-        return bytes(pa.compress(content, "zstd", asbytes=True)) if content else b""
-    return {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[how](content)
+    if how == ".gz":
+        return gzip.compress(content)
+    return bz2.compress(content) if how == ".bz2" else content
 
 
 def _numbers(rng: Random, n: int) -> list[str]:
@@ -232,14 +231,14 @@ def damaged_tables(rng: Random, count: int) -> Iterator[Input]:
         for change in rng.choice(len(OF_BYTES), int(rng.integers(0 if what else 1, 3))):
             content = OF_BYTES[change](rng, content)
             what.append(OF_BYTES[change].__name__)
-        content = packed(content, dialect.packed)
+        content = packed(content[:MOST_BYTES], dialect.packed)
         if dialect.packed and rng.random() < 0.3:
             content = cut_off(rng, flip(rng, content))
             what.append("damaged compression")
         yield Input(name_of(dialect), content, " ".join(what))
 
 
-def _place(rng: Random, content: bytes | list[list[str]] | str) -> int:
+def _place(rng: Random, content: Sized) -> int:
     return int(rng.integers(0, len(content) + 1))
 
 
@@ -253,7 +252,7 @@ def other_names(rng: Random, rows: list[list[str]]) -> list[list[str]]:
 
 
 def many_columns(rng: Random, rows: list[list[str]]) -> list[list[str]]:
-    n = int(rng.integers(100, 2000))
+    n = int(rng.integers(100, 500))
     return [[f"c{place}" for place in range(n)], *([str(place % 7) for place in range(n)] for _ in rows[1:8])]
 
 
@@ -387,11 +386,6 @@ def other_encoding(rng: Random, content: bytes) -> bytes:
 def a_bomb(rng: Random, content: bytes) -> bytes:
     piece = [b"0,0\n", b"a" * 80, b'"', b"\n", b",", b"#x\n", b"1e9,", b'""'][int(rng.integers(8))]
     return (content if rng.random() < 0.5 else b"") + piece * (int(rng.integers(1, 6)) * 10**6 // len(piece))
-
-
-def checked(content: bytes) -> int:
-    """Return a number that tells contents apart."""
-    return zlib.crc32(content)
 
 
 OF_BYTES = (flip, flip, cut_off, cut_in_front, insert, insert, insert, doubled_piece, separated_by, other_encoding, a_bomb)

@@ -217,8 +217,8 @@ def merge_labels(path: Path, request: dict[str, Any]) -> str | None:
     from gpssl.workflows._subject import Roles, open_subject
 
     subject = open_subject(Path(request["table"]), Roles(request["target"]), labels=[path])
-    given = subject.target().values.tolist()
-    expected = request["labels"]
+    given = list(map(str, subject.target().values.tolist()))
+    expected = None if request["labels"] is None else list(map(str, request["labels"]))
     if expected is not None and given != expected:
         place = next(place for place, pair in enumerate(zip(given, expected, strict=True)) if pair[0] != pair[1])
         return f"row {place} has the label {given[place]!r}, not {expected[place]!r}"

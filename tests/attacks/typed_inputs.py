@@ -28,7 +28,7 @@ FEW_COLUMNS: dict[str, Make] = {
     "half": lambda rng, n: pa.array(rng.normal(size=n).astype(np.float16)),
     "odd number": lambda rng, n: pa.array(rng.choice([np.nan, np.inf, -np.inf, -0.0, 5e-324, 1e308, 2.0**60], n)),
     "text": lambda rng, n: pa.array(rng.choice([*WORDS, *ESCAPES, "", " "], n).tolist()),
-    "large text": lambda rng, n: pa.array(rng.choice(["a", "bb", None], n).tolist(), pa.large_string()),
+    "large text": lambda rng, n: pa.array(rng.choice(["a", "bb", ""], n).tolist(), pa.large_string()),
     "view": lambda rng, n: pa.array(rng.choice(["a", "a text of more than twelve letters"], n).tolist(), pa.string_view()),
     "category": lambda rng, n: pa.array(rng.choice(["a", "b", "NA"], n).tolist()).dictionary_encode(),
     "number category": lambda rng, n: pa.array(rng.integers(0, 4, n)).dictionary_encode(),
@@ -158,7 +158,7 @@ def known_tables(rng: Random, form: Form, count: int) -> Iterator[Input]:
             "large": pa.array(texts, pa.large_string()),
         }
         table = pa.table(columns)
-        cells = {name: [str(cell) for cell in column.to_pylist()] for name, column in columns.items()}
+        cells: dict[str, list[str | None]] = {name: [str(cell) for cell in column.to_pylist()] for name, column in columns.items()}
         yield Input(ENDINGS[form], bytes_of(table, form, rng), "known", cells)
 
 

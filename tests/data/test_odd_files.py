@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def test_signs_of_patterns_separate_cells_in_results_too(tmp_path: Path, separat
     (tmp_path / "table.csv").write_text(f"sep={separator}\n" + "\n".join(map(separator.join, lines)) + "\n")
     table = open_table(tmp_path / "table.csv")
     write_table(tmp_path / "out.csv", (part.cells(typed=False) for part in table.parts()), style=table.style)
-    assert (tmp_path / "out.csv").read_text().splitlines() == list(map(separator.join, lines))
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "table.csv").read_bytes()
 
 
 def arrow_file(path: Path, table: pa.Table, rows_of_a_batch: int = 10_000) -> Path:
@@ -108,3 +109,41 @@ def test_nanoseconds_are_written(tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_text() == "when,span\n2024-01-01 00:00:00.000000001,1e-9\n"
     write_table(tmp_path / "out.jsonl", frame)
     assert (tmp_path / "out.jsonl").read_text() == '{"when": "2024-01-01 00:00:00.000000001", "span": 1e-09}\n'
+
+
+def test_a_row_beyond_the_end_of_all_sheets_is_none(tmp_path: Path) -> None:
+    pd.DataFrame({"a": ["x", "y", "x"], "b": [1, 2, 3]}).to_excel(tmp_path / "table.xlsx", index=False)
+    with zipfile.ZipFile(tmp_path / "table.xlsx") as old, zipfile.ZipFile(tmp_path / "far.xlsx", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b'<row r="4"', b'<row r="99999999999999999"'))
+    assert open_table(tmp_path / "far.xlsx", keep=["b"]).n_rows == 2
+
+
+def test_sentences_about_long_names_are_short(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(f"{'n' * 9000}\nx\nx\n")
+    for read in (open_table, lambda path: list(TableFiles(path).parts())):
+        with pytest.raises(ValueError, match="nnn…") as caught:
+            read(tmp_path / "table.csv")
+        assert len(str(caught.value)) < 600
+
+
+def test_totals_of_very_large_numbers_do_not_warn(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("id,x\n" + "".join(f"r{place},{place + 1}e307\n" for place in range(9)) + "Total,1e308\n")
+    assert open_table(tmp_path / "table.csv").n_rows in (9, 10)
+
+
+def test_a_claim_for_which_there_is_no_memory_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = arrow_file(tmp_path / "table.arrow", pa.table({"x": range(9), "y": ["a", "b", "c"] * 3}))
+
+    def claiming(size: int) -> Callable[..., Any]:
+        def fail(*_: Any, **__: Any) -> Any:
+            raise pa.ArrowMemoryError(f"malloc of size {size} failed")
+
+        return fail
+
+    monkeypatch.setattr("gpssl.data._formats._open_arrow", claiming(2**40))
+    with pytest.raises(FileError, match=r"table\.arrow says that it holds 1,099,511,627,776 bytes in one piece"):
+        open_table(path)
+    monkeypatch.setattr("gpssl.data._formats._open_arrow", claiming(1000))
+    with pytest.raises(MemoryError):
+        open_table(path)

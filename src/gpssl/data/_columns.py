@@ -20,7 +20,7 @@ from .._runtime.threads import map_in_order, n_workers
 from ._calendar import CYCLES, Cycle, Wave
 from ._cell_texts import as_text
 from ._decisions import Wanted, kind_of, settle_ways
-from ._errors import FileError
+from ._errors import FileError, quoted
 from ._frames import MISSING_WORDS, ColumnFacts, ColumnKind, encode_cell
 from ._free_text import FEWEST_TEXTS, are_sentences, as_texts, sample_of_texts
 from ._profile import NO_FINDINGS, Findings
@@ -405,4 +405,4 @@ def check_kinds(columns: list[Column], title: str | Path, where: str = "when the
             example = f" (such as {found.odd[:40]!r})" if found.odd is not None else ""
             what = f"{column.kind}s" if column.wave is None else f"parts of a {column.wave.cycle.name}"
             unit = f" in {column.way.unit}" if column.way.unit and column.way.unit not in (DIFFERENT, FRACTIONS) else ""
-            raise FileError(f"Column {column.origin!r} of {title} held {what}{unit} {where}, but not here{example}.")
+            raise FileError(f"Column {quoted(column.origin)} of {title} held {what}{unit} {where}, but not here{example}.")

@@ -27,6 +27,7 @@ from ._outputs import Style, ending_of
 
 Write = Callable[[pd.DataFrame], None]
 
+USUAL_SEPARATORS = ",;\t| "
 LINES_AT_A_TIME = 2**14
 LEVEL = 6
 """Of compression."""
@@ -38,7 +39,8 @@ def csv_writer(path: Path, first: pd.DataFrame, style: Style) -> Iterator[Write]
     separator = "\t" if ending_of(path)[0] == ".tsv" else style.separator or ","
     with text_file(path, style.encoding) as file:
         names = _quoted(pa.array([str(name) for name in first.columns]), separator)
-        file.write((separator.join(names.to_pylist()) + "\n").encode())
+        told = "" if separator in USUAL_SEPARATORS else f"sep={separator}\n"  # without it, nobody could tell the cells apart
+        file.write((told + separator.join(names.to_pylist()) + "\n").encode())
         to_lines, n_threads = partial(_lines, separator=separator, decimal=style.decimal), n_workers()
         with InOrder(to_lines, n_threads) as lines:
 

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+LONGEST_NAME = 100
+"""Letters of a name that a sentence shows."""
+
 
 class FileError(ValueError):
     """A file cannot be read or written. The message is one sentence or two, and says what to do."""
@@ -49,13 +52,18 @@ def no_such_column(name: str, names: Sequence[str], title: str | Path) -> FileEr
     for one in names:
         folded.setdefault(one.strip().casefold(), one)
     near = [folded[match] for match in difflib.get_close_matches(name.strip().casefold(), list(folded), n=3, cutoff=0.6)]
-    first = ", ".join(repr(one) for one in names[:8]) + (", …" if len(names) > 8 else "")
-    advice = f"did you mean {' or '.join(map(repr, near))}?" if near else f"its columns are {first}."
-    return FileError(f"{beginning(title)} has no column {name!r}; {advice}")
+    first = ", ".join(quoted(one) for one in names[:8]) + (", …" if len(names) > 8 else "")
+    advice = f"did you mean {' or '.join(map(quoted, near))}?" if near else f"its columns are {first}."
+    return FileError(f"{beginning(title)} has no column {quoted(name)}; {advice}")
+
+
+def quoted(name: str) -> str:
+    """Return a name in quotes; of a very long one, its beginning."""
+    return repr(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…")
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
     """Return the names for a sentence, the first few of many."""
     names = list(names)
-    shown = ", ".join(repr(name) for name in names[:most])
+    shown = ", ".join(quoted(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

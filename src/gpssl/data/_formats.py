@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,8 @@ OTHER = {
     ".json": "should have one object in each line and be called .jsonl",
 }
 PART_CELLS = 2**21
+CLAIMED_BYTES = (2**26, 100)
+"""What a file is believed to hold: so many bytes, and so many times its size, as compression may be that good."""
 PART_ROWS = (1024, 65_536)
 """The fewest and the most rows of a part of a Parquet or Arrow file."""
 LARGE_BATCH_BYTES = 256 * 2**20
@@ -102,7 +106,7 @@ class TypedFile:
 
     def __init__(self, path: Path, content: Path | None = None, *, is_parquet: bool) -> None:
         self.path, self._content, self.is_parquet = path, content or path, is_parquet
-        with as_sentence(path):
+        with as_sentence(path), self._as_large_as_it_is():
             self._unchanged = Unchanged(self._content, path)
             schema = self.schema = self._schema()
             _check_is_text(schema)
@@ -116,7 +120,8 @@ class TypedFile:
         self.unusable = {name: f"holds {_in_words(kind)}, neither numbers, text nor dates" for name, kind in unusable.items()}
         self.index = [name for name in index if name in self._places]
         self.notes += note
-        self.separator, self.knows_types, self.texts = ";", True, frozenset[str]()
+        self.separator, self.knows_types = ";", True
+        self.texts: Collection[str] = ()
         self.left_out: str | None = None
         self.style = Style()
 
@@ -129,7 +134,7 @@ class TypedFile:
     def n_rows(self) -> int:
         """Rows of the file, when they were first counted."""
         self._unchanged.check()
-        with as_sentence(self.path):
+        with as_sentence(self.path), self._as_large_as_it_is():
             if self.is_parquet:
                 with ParquetFile(self._content) as file:
                     return int(file.metadata.num_rows)
@@ -146,10 +151,24 @@ class TypedFile:
         """Iterate over parts of the row groups, or of the record batches of the file, of the types that the file has."""
         fewest, most = PART_ROWS
         size = min(max(PART_CELLS // max(1, len(names)), fewest), most)
-        with self._unchanged.while_read(), as_sentence(self.path):
+        with self._unchanged.while_read(), as_sentence(self.path), self._as_large_as_it_is():
             for batch in _joined((self._only(names, batch) for batch in self._raw_batches(list(names), size)), fewest):
                 for start in range(0, batch.num_rows, size):
                     yield SourcePart(batch.slice(start, size), {})
+
+    @contextmanager
+    def _as_large_as_it_is(self) -> Iterator[None]:
+        """Raise FileError where a file that is small claims to hold something for which there is no memory."""
+        try:
+            yield
+        except pa.ArrowMemoryError as error:
+            claimed = max(map(int, re.findall(r"\d+", str(error))), default=0)
+            if claimed < CLAIMED_BYTES[0] + CLAIMED_BYTES[1] * self._content.stat().st_size:
+                raise
+            raise FileError(
+                f"{self.path} says that it holds {claimed:,} bytes in one piece, for which there is no memory: it may be damaged; "
+                "copy or download it again."
+            ) from error
 
     def _only(self, names: Sequence[str], batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return these columns of some rows."""

@@ -253,7 +253,9 @@ class _RowsAbove:
             return False
         digits = re.sub(r"[^\d.,]", "", cell)
         n_decimals = len(re.split("[.,]", digits)[-1]) if re.search("[.,]", digits) else 0
-        return any(abs(number(values) - shown) <= 0.51 * 10.0**-n_decimals + 1e-9 * abs(shown) for number in numbers)
+        with np.errstate(over="ignore", invalid="ignore"):  # very large numbers have no finite sum
+            found = [number(values) for number in numbers]
+        return any(abs(one - shown) <= 0.51 * 10.0**-n_decimals + 1e-9 * abs(shown) for one in found)
 
     def _is_footer(self, text: str, n_columns: int) -> bool:
         others = [cell for cells in self._column(0) for cell in cells.slice(max(0, len(cells) - HEAD_ROWS)).to_pylist() if cell]

@@ -269,7 +269,8 @@ class TextColumns:
         self._keys = keys
         self.n_rows = text.n_rows
         self.index: list[str] = []
-        self.knows_types, self.texts = False, frozenset[str]()
+        self.knows_types = False
+        self.texts: Collection[str] = frozenset()
         self.left_out: str | None = None
         self.style = Style()
         self._values: dict[str, ColumnStore] = {}

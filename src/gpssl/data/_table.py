@@ -33,7 +33,7 @@ from ._columns import (
     waves_of,
 )
 from ._decisions import Wanted
-from ._errors import FileError, beginning, listed, no_such_column
+from ._errors import FileError, beginning, listed, no_such_column, quoted
 from ._formats import open_source
 from ._frames import MISSING_WORDS, ColumnFacts, ColumnKind
 from ._labels import TargetKind
@@ -191,9 +191,11 @@ class FileTable:
             else:
                 self.used += [made.name for made in self._waves_of(column)]
         if not self.used:
-            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(self.dropped.items())[:3]) or "it holds the target alone"
+            reasons = (
+                "; ".join(f"{quoted(name)}: {reason}" for name, reason in list(self.dropped.items())[:3]) or "it holds the target alone"
+            )
             is_like_id = next((name for name, reason in self.dropped.items() if "looks like an ID" in reason), None)
-            advice = "" if is_like_id is None else f" Pass keep=[{is_like_id!r}] to learn from a column that looks like an ID."
+            advice = "" if is_like_id is None else f" Pass keep=[{quoted(is_like_id)}] to learn from a column that looks like an ID."
             raise FileError(f"{beginning(self._title)} has no column to learn from in its {self.n_rows:,} row(s) ({reasons}).{advice}")
 
     # What is known

@@ -18,7 +18,7 @@ import numpy as np
 from ._arrays import row_blocks
 from ._columns import OF_TEXT, Column, check_kinds, column_of, encoded_arrays, header_of_columns, keep_codes, settle_columns, waves_of
 from ._decisions import Wanted
-from ._errors import FileError, no_such_column
+from ._errors import FileError, no_such_column, quoted
 from ._formats import TypedFile, open_source
 from ._free_text import places_of
 from ._rows import Array, Part, Rows, check_part, is_file_name, rows_of_a_part
@@ -153,7 +153,7 @@ class TableFiles(_RowsOfFiles):
             for column in file.columns:
                 if column.kind in (*OF_TEXT, "date"):
                     raise ValueError(
-                        f"Column {column.name!r} of {file.source.path} holds {'text' if column.kind in OF_TEXT else 'dates'}, not "
+                        f"Column {quoted(column.name)} of {file.source.path} holds {'text' if column.kind in OF_TEXT else 'dates'}, not "
                         "numbers: pass kernel=gpssl.kernels.for_table(gpssl.data.open_table(path).sample()), or name the columns to use: "
                         "gpssl.data.TableFiles(path, columns=[...])."
                     )
@@ -168,7 +168,7 @@ def _common_names(sources: Sequence[TableSource], chosen: list[str] | None) -> l
     names = [_names_of(source, chosen) for source in sources]
     for source, others in zip(sources, names, strict=True):
         if others != names[0]:
-            different = [f"{one!r} instead of {other!r}" for one, other in zip(others, names[0], strict=False) if one != other]
+            different = [f"{quoted(one)} instead of {quoted(other)}" for one, other in zip(others, names[0], strict=False) if one != other]
             what = different[0] if different else f"{len(others)} instead of {len(names[0])}"
             raise ValueError(f"{source.path} has other columns than {sources[0].path}: {what}.")
     return names[0]
@@ -199,7 +199,7 @@ def _names_of(source: TableSource, chosen: list[str] | None) -> list[str]:
     if source.unnamed and chosen is None:
         raise ValueError(f"{source.path} has a column without a name; is it an index? Write it without (index=False), or give it a name.")
     if source.repeated:
-        raise ValueError(f"{source.path} has more than one column named {source.repeated[0]!r}: rename one of them.")
+        raise ValueError(f"{source.path} has more than one column named {quoted(source.repeated[0])}: rename one of them.")
     # The index of a data frame, which pandas and Dask write as columns, is read if it is asked for.
     names = [name for name in source.names if name not in source.index] if chosen is None else chosen
     if not names:
@@ -208,7 +208,7 @@ def _names_of(source: TableSource, chosen: list[str] | None) -> list[str]:
         if name not in source.names:
             raise no_such_column(name, source.names, source.path)
         if name in source.unusable:
-            raise ValueError(f"Column {name!r} of {source.path} {source.unusable[name]}: name the columns to use.")
+            raise ValueError(f"Column {quoted(name)} of {source.path} {source.unusable[name]}: name the columns to use.")
     return names
 
 

@@ -23,6 +23,9 @@ OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
 ERRORS = ("#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!")
 """Results of formulas that went wrong: they count as missing."""
 
+MOST_ROWS = 2**20
+"""Of a sheet: openpyxl would make up the rows before one that says it is further below."""
+
 Cells = list[str | None]
 
 
@@ -160,7 +163,7 @@ def _is_table(rows: Sequence[_Row]) -> bool:
 def _rows(sheet: Any) -> Iterator[_Row]:
     """Iterate over the rows that are not empty."""
     sheet.reset_dimensions()  # what a workbook says about its size need not be so
-    for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
+    for number, values in enumerate(sheet.iter_rows(values_only=True, max_row=MOST_ROWS), start=1):
         cells = [None if value is None else _text(value) for value in values]
         while cells and cells[-1] is None:  # cells may have a color and nothing else, up to the last column that there is
             cells.pop()
