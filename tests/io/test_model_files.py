@@ -445,3 +445,11 @@ def test_a_pool_alone_comes_back(tmp_path: Path) -> None:
     again = round_trip(pool, tmp_path)
     one, other = (MarginalizedClassifier(FrozenEstimator(given), random_state=0).fit(X, y) for given in (pool, again))
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+
+
+def test_representations_of_scikit_learn_come_back(tmp_path: Path) -> None:
+    members = [("scaled", StandardScaler()), ("piped", make_pipeline(StandardScaler(), small())), ("mean", small())]
+    for representation in (make_pipeline(StandardScaler(), small()), StandardScaler(), RepresentationPool(members)):
+        model = MarginalizedClassifier(representation, n_draws=None, random_state=0).fit(X, Y)
+        again = round_trip(model, tmp_path)
+        np.testing.assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))

@@ -40,6 +40,8 @@ HEADED = (
 STORED_AS = {"n_labeled_": "n_labelled_"}
 """Attributes whose name in a file is the one they had when files of this format were first written."""
 
+OWN = ("gpssl.Posterior", "gpssl.GPSSL", "gpssl.GPPrior")
+"""Representations whose sizes are known; those of scikit-learn show the columns that they take."""
 PARTS = ("gpssl.KernelMembers", "gpssl.DrawnMember", "gpssl.TransformedMember")
 CLASSES["Part"] = lambda name, _: name in PARTS
 CLASSES["Transformer"] = lambda name, value: name == "gpssl.Posterior" or hasattr(value, "transform")
@@ -49,7 +51,7 @@ CLASSES["Transformer"] = lambda name, value: name == "gpssl.Posterior" or hasatt
 
 def _check_same_columns(*models: Any) -> None:
     """Raise ModelFileError unless all of these that are fitted to columns have the same ones."""
-    known = [vars(model) for model in (getattr(one, "estimator", one) for one in models)]
+    known = [vars(model) for model in map(inner, models) if not type(model).__module__.startswith("sklearn.")]  # which check by themselves
     for name in COLUMNS[:2]:
         found = [list(np.atleast_1d(one[name])) for one in known if name in one]
         if any(one != found[0] for one in found) or (name == COLUMNS[0] and 0 < len(found) < len(known)):
@@ -111,6 +113,8 @@ def _show_drawn_features(content: Content) -> None:
 def _show_transformed(content: Content) -> None:
     content.sizes.update(m=1, S=1)
     shown = content.look(content.parts["source"])
+    if shown is not None and shown.name in OWN:
+        content.sizes.update({letter: size for letter, size in shown.sizes.items() if letter in "JD"})
     if shown is None or shown.name == "gpssl.RepresentationPool":
         raise UnfitError("a source that transforms no rows")
 
@@ -139,7 +143,7 @@ _DRAWN_MEMBER = Declaration(
     also=_show_drawn_features,
 )
 _TRANSFORMED_MEMBER = Declaration(
-    {"names": "list 1 of text", "prior": "[1] nonnegative", "source": "Transformer J? D?"}, shows="m S J D", also=_show_transformed
+    {"names": "list 1 of text", "prior": "[1] nonnegative", "source": "Transformer"}, shows="m S J D", also=_show_transformed
 )
 
 
@@ -192,7 +196,7 @@ def _check_headed(content: Content) -> None:
         if content.parts["n_draws"] is not None and any(shown is None or "S" not in shown.sizes for shown in given):
             raise UnfitError("members without drawn functions")
     elif content.parts.get("n_draws") is None:
-        given = [_one_draw(content.look(content.parts["representation_"]))]
+        given = [_one_draw(content.look(inner(content.parts["representation_"])))]
     else:
         check(content.parts.get("functions_"), "FunctionDraws", {}, content.look)
         given = [content.look(content.parts["functions_"])]
@@ -206,7 +210,8 @@ def _check_headed(content: Content) -> None:
 
 def _one_draw(shown: Shown | None) -> Shown | None:
     """Return what a representation shows whose mean is the only draw."""
-    return None if shown is None else Shown(shown.name, {**{name: size for name, size in shown.sizes.items() if name in "JD"}, "S": 1})
+    known = {} if shown is None or shown.name not in OWN else {name: size for name, size in shown.sizes.items() if name in "JD"}
+    return Shown("", {**known, "S": 1})
 
 
 def _check_head(head: Any, features: Shown | None, content: Content) -> int:

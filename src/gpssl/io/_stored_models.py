@@ -29,7 +29,14 @@ from ._stored_heads import RANDOM_STATE, SEED
 from ._stored_kernels import MOST_PATTERNS
 
 WEIGHTS = ("gpssl.GaussianWeights", "gpssl.PointWeights", "gpssl.DrawnWeights")
-REPRESENTATIONS = ("gpssl.GPSSL", "gpssl.GPPrior", "gpssl.RepresentationPool", "sklearn.FrozenEstimator")
+REPRESENTATIONS = (
+    "gpssl.GPSSL",
+    "gpssl.GPPrior",
+    "gpssl.RepresentationPool",
+    "sklearn.FrozenEstimator",
+    "sklearn.Pipeline",
+    "sklearn.StandardScaler",
+)
 INFERENCES = ("gpssl.Mode", "gpssl.Sampling", "gpssl.Variational")
 CLASSES["Weights"] = lambda name, _: name in WEIGHTS
 CLASSES["Representation"] = lambda name, _: name in REPRESENTATIONS

@@ -55,8 +55,10 @@ def _values_of(model: Any) -> Iterator[Array]:
 def _heads_and_features(model: Marginalized) -> Iterator[tuple[Any, Array]]:
     """Yield each head with the features of rows that it knows. [S, n, J]"""
     if isinstance(inner(model.representation_), RepresentationPool):
-        features = [Z for part in model.functions_ for Z in _features_of(part)]
-        yield from zip(model.heads_, features, strict=len(features) == len(model.heads_))
+        heads = iter(model.heads_)
+        for part in model.functions_:
+            own = [next(heads) for _ in part.names]
+            yield from zip(own, _features_of(part), strict=False)  # other estimators have no rows of their own
     elif model.n_draws is not None:
         yield model.heads_, _drawn(model.functions_)
     else:
