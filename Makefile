@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow test-attacks attack coverage mutants docs reproduce bench lint format clean
+.PHONY: demo test test-slow test-minimum test-attacks attack coverage mutants docs reproduce bench lint format clean
 
 demo: .venv/demo-installed
 	rm -rf results/demo && mkdir -p results/demo
@@ -35,6 +35,23 @@ test: lint
 # Proofs that take long: `make test` leaves them out, .ci/run runs both.
 test-slow: .venv/dev-installed
 	$(PARALLEL) -m slow
+
+# The oldest versions that pyproject.toml claims: all tests of the core, and some of each extra. PyTorch, which the core's tests compare
+# with, is that of constraints.txt. What the oldest Typer and Matplotlib still use of a new Click and pyparsing is no error here.
+MINIMUM := .venv-minimum/bin/python
+test-minimum: .venv-minimum/installed
+	OPENBLAS_NUM_THREADS=1 $(MINIMUM) -m pytest -q --numprocesses logical --maxprocesses 4 --dist worksteal \
+	  -W "ignore:'click.utils:DeprecationWarning" -W "ignore::pyparsing.warnings.PyparsingDeprecationWarning" \
+	  tests/core tests/inference tests/kernels/test_vectors.py tests/test_estimator.py tests/io/test_model_files.py \
+	  tests/cli/test_cells.py tests/data/test_dask.py tests/data/test_sources.py tests/kernels/test_graphs.py \
+	  tests/plots/test_plots.py tests/spatial/test_spatial_embedding.py
+	$(MINIMUM) -m pytest -q tests/_runtime/test_threads.py
+
+.venv-minimum/installed: pyproject.toml constraints-minimum.txt
+	$(PYTHON) -m venv .venv-minimum
+	$(MINIMUM) -m pip install --quiet --disable-pip-version-check --constraint constraints-minimum.txt "$$(grep '^torch==' constraints.txt)" \
+	  --editable ".[cli,duckdb,dask,graphs,spatial]" gpytorch grakel hypothesis polars pytest pytest-xdist
+	touch $@
 
 # Damaged files, faults and adversarial tables, the same ones on every run: at most three minutes.
 test-attacks: .venv/dev-installed
@@ -90,7 +107,7 @@ format: .venv/dev-installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv results docs/_build docs/gallery docs/api/generated
+	rm -rf .venv .venv-minimum results docs/_build docs/gallery docs/api/generated
 
 .venv/demo-installed: .venv/created pyproject.toml constraints.txt
 	$(INSTALL) --editable ".[cli]"

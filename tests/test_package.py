@@ -8,6 +8,7 @@ import pydoc
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 import gpssl
 from gpssl import GPSSL
 from gpssl._runtime import names_for_type_checkers
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize("name", gpssl.__all__)
@@ -59,3 +62,25 @@ def test_models_are_pickled_by_the_module_that_defines_them() -> None:
 def test_help_shows_the_classes() -> None:
     text = pydoc.plain(pydoc.render_doc(gpssl))
     assert re.search(r"class GPSSL\(", text)
+
+
+def test_the_oldest_versions_are_those_that_are_tested() -> None:
+    """pyproject.toml claims them, constraints-minimum.txt is what `make test-minimum` installs. PyTorch is tested in one version only."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    for_users = [*project["dependencies"], *(line for extra in extras if extra not in ("docs", "all", "dev") for line in extras[extra])]
+    claimed: dict[str, str] = dict(re.sub(r"\[.*\]", "", line).split(">=") for line in for_users)
+    lines = (ROOT / "constraints-minimum.txt").read_text(encoding="utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines if not line.startswith("#"))
+    claimed.pop("torch")
+    assert tested.keys() == claimed.keys()
+
+    def numbers(version: str) -> list[int]:
+        found = [int(part) for part in version.split(".")]
+        return found + [0] * (3 - len(found))
+
+    for name, version in tested.items():
+        assert numbers(version) == numbers(claimed[name]), name
+    for line in extras["dev"]:
+        name, _, version = re.sub(r"\[.*\]", "", line).partition(">=")
+        assert name not in claimed or numbers(version) >= numbers(claimed[name]), name

@@ -376,7 +376,7 @@ def _use(name: str, models: dict[str, Any], folder: Path) -> Callable[[int], obj
     return uses[name]
 
 
-CALLS = {"partial_fit": 2000, "transform": 2000, "predict": 600, "draws": 1000, "known rows": 1000, "save and load": 60, "open_table": 150}
+CALLS = {"partial_fit": 600, "transform": 600, "predict": 150, "draws": 300, "known rows": 300, "save and load": 30, "open_table": 60}
 """How often each is called by default. A call that keeps what it made keeps it each time, so that fewer of the slow ones do."""
 LARGEST_GROWTH = 200
 """Bytes of Python objects that a call may add, on average, after the first calls: less than the smallest array."""
