@@ -232,7 +232,7 @@ def with_printable_message() -> Iterator[None]:
         yield
     except Exception as error:
         if type(error).__module__.split(".")[0] in ("click", "typer") and isinstance(message := getattr(error, "message", None), str):
-            error.message = "\n".join(map(printable, message.split("\n")))  # type: ignore[attr-defined]
+            error.message = printable(message)  # type: ignore[attr-defined]
         raise
 
 
