@@ -30,11 +30,11 @@ class Attack(NamedTuple):
 WRITE = ("open", "files", "write")
 ATTACKS = {
     "known CSV": Attack(csv_inputs.known_tables, 120, ("open",), 1.0),
-    "damaged CSV": Attack(csv_inputs.damaged_tables, 150, least_read=0.15),
+    "damaged CSV": Attack(csv_inputs.damaged_tables, 100, least_read=0.15),
     "damaged CSV, to the results": Attack(csv_inputs.damaged_tables, 8, ("open", "embed")),
     "known Parquet": Attack(lambda rng, n: typed_inputs.known_tables(rng, "parquet", n), 20, ("open",), 1.0),
     "known Arrow": Attack(lambda rng, n: typed_inputs.known_tables(rng, "feather", n), 20, ("open",), 1.0),
-    "damaged Parquet": Attack(lambda rng, n: typed_inputs.damaged_tables(rng, "parquet", n), 60, WRITE, 0.15),
+    "damaged Parquet": Attack(lambda rng, n: typed_inputs.damaged_tables(rng, "parquet", n), 45, WRITE, 0.15),
     "damaged Arrow": Attack(lambda rng, n: typed_inputs.damaged_tables(rng, "arrow", n), 50, WRITE, 0.15),
     "damaged stream": Attack(lambda rng, n: typed_inputs.damaged_tables(rng, "stream", n), 30, WRITE, 0.15),
     "known JSON lines": Attack(json_inputs.known_lines, 40, ("open",), 1.0),
