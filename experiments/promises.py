@@ -68,6 +68,10 @@ def run(task: Task, plan: Plan) -> Record:
     setting = SETTINGS[task.method]
     drawn = POPULATIONS[task.data](np.random.default_rng([split_seed(plan.seed, task.split), setting.n_labels]), N_ROWS)
     truth = np.array([f"class {code}" for code in drawn.y], dtype=object)
+    labeled = drawn.y[drawn.order[: setting.n_labels]]
+    if np.ptp(labeled) == 0:  # `label` refuses labels of one class, so that nothing is kept
+        others = drawn.y[drawn.order[setting.n_labels :]]
+        return {"rows": len(others), "kept": 0, "wrong": 0, "error": float((others != labeled[0]).mean())}
     options: dict[str, Any] = {} if setting.is_pool else {"n_draws": N_DRAWS}
     given = _labels(task.data == CHOSEN, drawn, truth, setting.n_labels, options)
     result = gpssl.label(**given, target="kind", max_risk=MAX_RISK, confidence=setting.confidence, random_state=0, **options)
