@@ -22,7 +22,8 @@ def send(number):
 
 def lines_of(code: str, *, ignoring: int | None = None) -> tuple[int, list[str]]:
     """The exit code of a process that runs this, and what it prints."""
-    before = "" if ignoring is None else f"import signal; signal.signal({ignoring}, signal.SIG_IGN)\n"
+    before = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # whoever started the tests may ignore it, as nohup does
+    before += "" if ignoring is None else f"signal.signal({ignoring}, signal.SIG_IGN)\n"
     ended = subprocess.run([sys.executable, "-c", before + HEAD + textwrap.dedent(code)], capture_output=True, text=True, check=False)
     assert ended.stderr == ""
     return ended.returncode, ended.stdout.splitlines()

@@ -254,7 +254,8 @@ def test_promise_from_groups_counts_groups(tmp_path: Path) -> None:
     frame["box"] = [f"box {place % 10}" for place in range(120)]
     table = written(frame, tmp_path / "things.csv")
     alone = as_json("label", table, "-t", "kind", "--ignore", "box", "--max-risk", "0.1", "-o", tmp_path / "a.csv", *FEW)
-    together = done("label", table, "-t", "kind", "--group", "box", "--max-risk", "0.1", "-o", tmp_path / "b.csv", *FEW)
+    asked = ("--group", "box", "--max-risk", "0.1", "--confidence", "0.95")
+    together = done("label", table, "-t", "kind", *asked, "-o", tmp_path / "b.csv", *FEW)
     assert alone["n_abstained"] < 20
     assert "from 100 labels in 10 groups" in together
     assert "Label more groups (without any error, 29 are the least that can do)" in together

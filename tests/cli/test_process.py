@@ -35,7 +35,8 @@ sys.argv = ["gpssl", "datasets", "wine", "-o", "out.csv"]
 def ended(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     """How a command ends that runs `stop` while it writes."""
     (folder / "tmp").mkdir(exist_ok=True)
-    script = HEAD + textwrap.dedent(code) + "\ncli.main()"
+    before = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # whoever started the tests may ignore it, as nohup does
+    script = before + HEAD + textwrap.dedent(code) + "\ncli.main()"
     environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
     return subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False)
 

@@ -113,8 +113,8 @@ def test_labeled_rows_bring_the_error_down() -> None:
 
 def test_table_that_comes_in_parts_has_the_same_rows(suggested: NextRows, monkeypatch: pytest.MonkeyPatch) -> None:
     def part_of(subject: Any, part: Any) -> SubjectPart:
-        def cells(*, typed: bool) -> Any:
-            return subject._cells(typed=typed).loc[part.index]
+        def cells(**options: Any) -> Any:
+            return subject._cells(**options).loc[part.index]
 
         return SubjectPart(len(part), lambda: part, cells)
 

@@ -260,7 +260,7 @@ def _machine() -> str:
 def _shortened(text: str, most: int, *, at_end: bool = False) -> str:
     """Return the beginning of a name, or its end, that has at most so many bytes.
 
-    >>> _shortened("größer.csv", 4), _shortened(".csv.gz", 3, at_end=True)
+    >>> _shortened("größer.csv", 3), _shortened(".csv.gz", 3, at_end=True)
     ('gr', '.gz')
     """
     content = os.fsencode(text)

@@ -7,11 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
-from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -78,8 +74,13 @@ def _one_of_each(groups: NDArray[Any] | None, n_rows: int) -> Places:
     return np.arange(n_rows) if groups is None else np.sort(np.unique(groups, return_index=True)[1])
 
 
-def _teller(X: Array) -> Pipeline:
+def _teller(X: Array) -> Any:
     """Return a classifier that tells labeled rows from others, on leading directions and their squares."""
+    from sklearn.decomposition import PCA  # imported where labels are compared: other commands need none of these
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
     directions = PCA(min(MOST_DIRECTIONS, *X.shape), svd_solver="full")
     return make_pipeline(
         directions, StandardScaler(), FunctionTransformer(_with_squares), StandardScaler(), LogisticRegression(C=PENALTY, max_iter=1000)
@@ -90,7 +91,7 @@ def _with_squares(Z: Array) -> Array:
     return np.hstack([Z, Z**2])
 
 
-def _p_value(model: Pipeline, X: Array, is_labeled: NDArray[np.bool_]) -> float:
+def _p_value(model: Any, X: Array, is_labeled: NDArray[np.bool_]) -> float:
     """Return the p-value of the test that held-out log odds are not larger at labeled rows."""
     n_folds = min(N_FOLDS, int(is_labeled.sum()), int((~is_labeled).sum()))
     if n_folds < 2:

@@ -348,21 +348,21 @@ def _gpssl_together(parts: dict[str, Any]) -> GPSSL:
     return model
 
 
-_PRIOR = by_fit(
-    baselines.GPPrior,
-    ("kernel_", "posterior_", "_seed", *COLUMNS),
-    Declaration(_PARAMETERS, {**OF_COLUMNS, "kernel_": "Kernel", "posterior_": "Posterior M D? J", "seed": SEED}, shows="M D J"),
-)
+def _prior() -> Form:
+    """Return the form of the prior without learning, which is imported when a model is one."""
+    fitted = {**OF_COLUMNS, "kernel_": "Kernel", "posterior_": "Posterior M D? J", "seed": SEED}
+    plain = by_fit(baselines.GPPrior, ("kernel_", "posterior_", "_seed", *COLUMNS), Declaration(_PARAMETERS, fitted, shows="M D J"))
 
+    def put_together(parts: dict[str, Any]) -> Any:
+        prior = plain.put_together(parts)
+        if "posterior_" in vars(prior):
+            features = prior.posterior_.features
+            if vars(prior).get("kernel_") is not features.kernel or "_seed" not in vars(prior):
+                raise ModelFileError("its kernel is another than that of its inducing points")
+            _check_names(prior, features.kernel, features.points)
+        return prior
 
-def _prior_together(parts: dict[str, Any]) -> baselines.GPPrior:
-    prior: baselines.GPPrior = _PRIOR.put_together(parts)
-    if "posterior_" in vars(prior):
-        features = prior.posterior_.features
-        if vars(prior).get("kernel_") is not features.kernel or "_seed" not in vars(prior):
-            raise ModelFileError("its kernel is another than that of its inducing points")
-        _check_names(prior, features.kernel, features.points)
-    return prior
+    return Form(baselines.GPPrior, plain.take_apart, put_together, plain.declaration)
 
 
 # Methods of inference, and their reports
@@ -380,7 +380,7 @@ MODEL_FORMS: dict[str, Callable[[], Form]] = {
     "gpssl.DrawnWeights": lambda: by_fields(DrawnWeights, _DRAWN),
     "gpssl.Features": lambda: Form(Features, _features_apart, _features_together, _FEATURES),
     "gpssl.FunctionDraws": lambda: Form(FunctionDraws, _draws_apart, _draws_together, _DRAWS),
-    "gpssl.GPPrior": lambda: Form(baselines.GPPrior, _PRIOR.take_apart, _prior_together, _PRIOR.declaration),
+    "gpssl.GPPrior": _prior,
     "gpssl.GPSSL": lambda: Form(GPSSL, _gpssl_apart, _gpssl_together, _GPSSL.declaration),
     "gpssl.GaussianWeights": lambda: by_fields(GaussianWeights, _GAUSSIAN),
     "gpssl.KnownRows": lambda: by_fields(KnownRows, _KNOWN_ROWS),

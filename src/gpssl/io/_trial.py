@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..baselines import GPPrior
 from ..core._checked_rows import rows_in_memory
 from ..core._draws import FunctionDraws
 from ..core._posterior import Posterior
@@ -21,7 +20,7 @@ from ..downstream._pool import RepresentationPool
 from ..downstream._pool_parts import KernelMembers, PoolRows
 from ..estimator import GPSSL
 from ..kernels._protocol import kind_of_rows
-from ._encoding import ModelFileError
+from ._encoding import ModelFileError, own_name
 
 Array = NDArray[np.float64]
 
@@ -81,7 +80,7 @@ def _mean_and_std(source: Any) -> Iterator[Array]:
     posterior = source if isinstance(source, Posterior) else vars(source).get("_posterior", vars(source).get("posterior_"))
     if isinstance(posterior, Posterior):
         found = posterior.mean_and_std(posterior.features.points[:N_ROWS])
-        if isinstance(source, GPPrior):
+        if _is_prior(source):
             found[0] = 0.0
         yield found
 
@@ -107,5 +106,11 @@ def models_in(model: Any) -> Iterator[Any]:
     """Yield the model, and the representations in it that can be used by themselves."""
     yield model
     representation = vars(model).get("representation_")
-    if representation is not None and isinstance(inner(representation), GPSSL | GPPrior):
-        yield inner(representation)
+    fitted = None if representation is None else inner(representation)
+    if isinstance(fitted, GPSSL) or _is_prior(fitted):
+        yield fitted
+
+
+def _is_prior(value: Any) -> bool:
+    """Return whether this is the prior without learning, whose room is imported for models only that are one."""
+    return own_name(type(value)) == "gpssl.GPPrior"
