@@ -304,7 +304,7 @@ def test_rows_that_do_not_fit_in_memory_are_spilled(client: Any, reference: GPSS
     fitted = model().fit(rows)
     assert_same_posterior(fitted, reference)
     np.testing.assert_allclose(fitted.transform(rows).compute(), reference.transform(X), rtol=0, atol=1e-8)
-    smooth = model(kernel=RBF(100.0))
+    smooth = model(kernel=RBF(50.0))
     of_wide, in_memory = clone(smooth).fit(wide), smooth.fit(wide.compute())
     np.testing.assert_array_equal(of_wide.inducing_points_, in_memory.inducing_points_)
     some = wide[:100].compute()
