@@ -53,7 +53,7 @@ test-minimum: .venv-minimum/installed
 	  --editable ".[cli,duckdb,dask,graphs,spatial]" gpytorch grakel hypothesis polars pytest pytest-xdist
 	touch $@
 
-# Damaged files, faults and adversarial tables, the same ones on every run: at most three minutes.
+# Damaged files, faults and adversarial tables, the same ones on every run: some four minutes.
 test-attacks: .venv/dev-installed
 	$(PARALLEL) tests/attacks
 
