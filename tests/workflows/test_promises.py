@@ -57,6 +57,14 @@ def test_three_hundred_labels_are_promised_with_confidence() -> None:
     assert gpssl.label(many, "kind", max_risk=0.1, n_draws=2, confidence="average").promise.confidence is None
 
 
+def test_a_table_without_an_open_row_has_a_promise_for_rows_like_its_own() -> None:
+    frame, truth = two_clouds(60)
+    result = gpssl.label(frame.assign(kind=truth)[:100], "kind", max_risk=0.1, n_draws=3)
+    assert result.n_predicted == 0
+    assert result.expectation.threshold < 1
+    assert any("there is none to predict" in note for note in result.notes)
+
+
 def test_labels_of_chosen_rows_train_and_do_not_judge() -> None:
     """Labels of the rows that are hardest to tell apart: what is expected does not change by them, as it would if they counted."""
     frame, truth = two_clouds(60)

@@ -169,7 +169,8 @@ def class_threshold(evidence: Evidence, limit: RiskLimit) -> float:
         if limit.confidence is not None:
             return risk_controlled_threshold(judged.y, judged.proba, limit.max_risk, limit.confidence, labels=judged.classes)
         weights = {"sample_weight": weight, "new_weight": others_weight}
-        return average_risk_threshold(judged.y, judged.proba, evidence.others, limit.max_risk, labels=judged.classes, **weights)
+        others = evidence.others if len(evidence.others) else judged.certainty  # all rows have a label: for rows like these
+        return average_risk_threshold(judged.y, judged.proba, others, limit.max_risk, labels=judged.classes, **weights)
 
 
 def expect_numbers(held_out: HeldOutNumbers, limit: RiskLimit, evidence: Evidence | None = None) -> Expectation:
